@@ -20,6 +20,7 @@ from wizard.catalog.recipes import Recipe
 from wizard.chat.conversation import TokenLogprob
 from wizard.chat.race import RaceResult
 from wizard.chat.tools.called import Called
+from wizard.doctor.finding import Finding as Checked
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Plan
 from wizard.plan.prerequisites import Prerequisite
@@ -119,6 +120,7 @@ OUTPUT: dict[str, Any] = {
     "status": list[Status],
     "logs": list[str],
     "diagnose": list[Finding],
+    "doctor": list[Checked],
     "down": Status | list[Status] | None,
     "chat": Answer | RaceResult,
     "bench": Bench | Comparison | Quality,

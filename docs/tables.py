@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from wizard.catalog.failures import by_stage
+from wizard.doctor.examine import CHECKS
 from wizard.kernel.errors import EXIT_CODES
+from wizard.texts.doctor.checks import GROUPS, TITLES, WHY
 from wizard.tui.keys import markdown
 
 DOCS = Path(__file__).parent
@@ -29,6 +31,17 @@ def failures() -> str:
     return "\n" + "\n\n".join(tables) + "\n"
 
 
+def checks() -> str:
+    """The checks of `doctor` as a table; those of the first screen are marked."""
+    quick = {check.name: check.quick for check in CHECKS}
+    rows = (
+        f"| {group} | {TITLES[name]} | {WHY[name]} | {'yes' if quick[name] else ''} | `{name}` |"
+        for group, names in GROUPS.items()
+        for name in names
+    )
+    return "\n".join(["| group | check | why it matters | `--quick` | name |", "|---|---|---|---|---|", *rows])
+
+
 STAGES = {
     "probe": "Machine and driver",
     "prerequisites": "Containers and packages",
@@ -48,6 +61,7 @@ TABLES = {
     "terminal.md": ("keys", markdown),
     "reference.md": ("exit codes", exit_codes),
     "troubleshooting.md": ("failures", failures),
+    "doctor.md": ("checks", checks),
 }
 """Page → the name in the comments around its table, and the table."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tests.bench.test_values import example
+from wizard import journey
 from wizard.bench.bench import Agree, BenchItem
 from wizard.bench.folder import Folder
 from wizard.bench.opened import earlier
 from wizard.bench.order import Wanted, load_of
+from wizard.bench.quality.report import Quality
 from wizard.bench.report import Report
 from wizard.bench.run import Run
 from wizard.kernel.paths import Workspace
@@ -22,7 +24,10 @@ BENCHMARK = example()
 
 
 class FakeBench:
-    """The functions of `wizard.journey` about benchmarks."""
+    """The functions of `wizard.journey` about benchmarks; those about votes are the real ones."""
+
+    prompts = 3
+    "Of a vote: its first ones."
 
     async def bench(
         self,
@@ -54,3 +59,20 @@ class FakeBench:
 
     def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]:
         return Folder(path).read()
+
+    def ballots(
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        prompts: Sequence[str],
+        folder: Path,
+        command: str,
+        seed: int,
+    ) -> AsyncGenerator[Quality, None]:
+        return journey.ballots(workspace, endpoints, prompts[: self.prompts], folder, command, seed)
+
+    def quality_report(self, path: Path) -> Quality | None:
+        return journey.quality_report(path)
+
+    def quality_pages(self, folder: Path) -> tuple[Path, ...]:
+        return journey.quality_pages(folder)

@@ -1,6 +1,8 @@
 """FakePerplexity: stands in for llama-perplexity, with its options and its output (``recorded/``, October 2026).
 
-``$FAKE_PERPLEXITY`` is what it does: ``well``, ``short`` (text), ``unloadable`` (model), ``dies``, ``hangs``.
+``$FAKE_PERPLEXITY`` is what it does: ``well``, ``short`` (text), ``unloadable`` (model); ``dies`` or ``hangs`` after
+the first chunk; ``hangs-later``: after three chunks of the comparison with the reference. As the real one
+(``LOG("[%d]%.4lf,", …)`` in perplexity.cpp), it ends no line between the chunks of a single file.
 """
 
 from __future__ import annotations
@@ -35,13 +37,18 @@ def main() -> None:
         sys.exit(1)
     if given.kl_divergence:
         assert Path(given.kl_divergence_base).is_file()
-        sys.stdout.write((RECORDED / "llama-perplexity-kld.txt").read_text(encoding="utf-8"))
+        text = (RECORDED / "llama-perplexity-kld.txt").read_text(encoding="utf-8")
+        head, mark, rest = text.partition("   4    ")
+        print(head, end="", flush=True)
+        if behavior == "hangs-later":
+            signal.pause()
+        sys.stdout.write(mark + rest)
         return
     if given.kl_divergence_base:
         Path(given.kl_divergence_base).write_bytes(b"_logits_")
     text = (RECORDED / "llama-perplexity-base.txt").read_text(encoding="utf-8")
     head, _, rest = text.partition("[2]")
-    print(head, flush=True)
+    print(head, end="", flush=True)
     if behavior == "hangs":
         signal.pause()
     if behavior == "dies":

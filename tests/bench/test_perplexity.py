@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import shutil
 import sys
 from contextlib import aclosing
@@ -16,7 +17,7 @@ from wizard.bench.measured import Interval
 from wizard.bench.quality import perplexity
 from wizard.bench.quality.order import shipped_text
 from wizard.bench.quality.perplexity import Files, program_of, reported
-from wizard.bench.quality.report import Quality
+from wizard.bench.quality.report import Divergence, Perplexity, Quality
 from wizard.catalog import profiles
 from wizard.kernel.errors import WizardError
 from wizard.run.events import Progress
@@ -83,6 +84,7 @@ async def test_what_goes_wrong_has_its_code(
     monkeypatch.setenv("FAKE_PERPLEXITY", behavior)
     assert await code_of(files(program), tmp_path / "out") == code
     assert not (tmp_path / "out" / "reference.kld").exists()
+    assert (tmp_path / "out" / "report.json").exists() == (behavior == "dies"), "figures that were printed are kept"
 
 
 async def test_files_that_cannot_be_compared_are_rejected_before_anything_runs(
@@ -98,19 +100,72 @@ async def test_files_that_cannot_be_compared_are_rejected_before_anything_runs(
     assert not (tmp_path / "out").exists() or not (tmp_path / "out" / "report.json").exists()
 
 
-async def test_stopping_removes_the_predictions_of_the_reference(
+async def stopped(wanted: Files, folder: Path, seen: str) -> Perplexity:
+    """What is kept if the user stops it when the progress is ``seen``."""
+
+    async def until_then() -> None:
+        async with aclosing(reported(order(), wanted, Folder(folder))) as items:
+            async for item in items:
+                if isinstance(item, Progress) and item.text == seen:
+                    return
+
+    await asyncio.wait_for(until_then(), 60)
+    report = kept(folder)
+    assert report.partial == "stopped"
+    assert report.perplexity is not None
+    assert not (folder / "reference.kld").exists()
+    return report.perplexity
+
+
+async def test_stopping_keeps_the_perplexity_so_far(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_PERPLEXITY", "hangs")
+    result = await stopped(files(program, None), tmp_path / "out", "run 1 of 1: 1 of 24 chunks")
+    assert (result.chunks, result.of, result.divergence) == (1, 24, None)
+    assert result.value == Interval(103140.1777), "llama-perplexity gives no error until the end"
 
-    async def until_it_runs() -> None:
-        async with aclosing(reported(order(), files(program), Folder(tmp_path / "out"))) as items:
-            async for item in items:
-                if isinstance(item, Progress):
-                    return
 
-    await asyncio.wait_for(until_it_runs(), 60)
-    assert not (tmp_path / "out" / "reference.kld").exists()
+async def test_stopping_during_the_reference_keeps_its_perplexity(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_PERPLEXITY", "hangs")
+    result = await stopped(files(program), tmp_path / "out", "run 1 of 2: 1 of 24 chunks")
+    assert result.value is None
+    assert result.divergence == Divergence(str(MODEL), Interval(103140.1777), None, None, None, None)
+
+
+async def test_stopping_the_comparison_keeps_its_last_chunk(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_PERPLEXITY", "hangs-later")
+    result = await stopped(files(program), tmp_path / "out", "run 2 of 2: 3 of 24 chunks")
+    assert (result.chunks, result.of) == (3, 24)
+    assert result.value is not None
+    assert result.value.value == pytest.approx(104136.0021)
+    assert result.value.high == pytest.approx(104136.0021 + 1.959964 * 16988.1546)
+    other = result.divergence
+    assert other is not None
+    assert other.perplexity.value == pytest.approx(104136.0021 / math.exp(0.36567))
+    assert other.ratio is not None
+    assert other.ratio.value == pytest.approx(math.exp(0.36567))
+    assert other.ratio.low == pytest.approx(math.exp(0.36567) * (1 - 1.959964 * 0.04579))
+    assert other.mean is not None
+    assert other.mean.value == pytest.approx(0.03220)
+    assert other.same_top is not None
+    assert other.same_top.value == pytest.approx(0.92941)
+    assert other.p99 is None, "it is only printed at the end"
+
+
+async def test_a_program_that_dies_leaves_what_it_printed(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_PERPLEXITY", "dies")
+    assert await code_of(files(program, None), tmp_path / "out") == "TW-C95"
+    report = kept(tmp_path / "out")
+    assert report.partial == "TW-C95"
+    assert report.perplexity is not None
+    assert report.perplexity.chunks == 1
 
 
 def test_the_program_is_named_or_on_path(program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

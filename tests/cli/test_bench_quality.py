@@ -70,8 +70,10 @@ def test_scores_are_printed_and_a_report_is_written(
     assert "50%" in (out / "report.md").read_text(encoding="utf-8")
     assert run(f"bench --open {out} --json") == 0
     assert json.loads(capsys.readouterr().out) == report
-    assert run(f"bench --open {out / 'report.json'}") == 0
-    assert "wizard_facts" in capsys.readouterr().out
+    assert run(f"bench --open {out / 'report.json'} --png") == 0
+    shown = capsys.readouterr()
+    assert "wizard_facts" in shown.out
+    assert str(out / "scores.png") in shown.err
     assert run(f"bench {url} --quality --out {out}") == 2
     assert "TW-C69" in capsys.readouterr().err
     assert run(f"bench --replay {out}") == 2
@@ -152,7 +154,7 @@ def llama_perplexity(folder: Path) -> Path:
     return program
 
 
-def test_ctrl_c_in_a_perplexity_says_that_there_is_no_report(tmp_path: Path) -> None:
+def test_ctrl_c_in_a_perplexity_keeps_what_was_printed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["bench", MODEL, "--quality", "--llama-perplexity", llama_perplexity(tmp_path), "--out", out]
     child = subprocess.Popen(
@@ -162,15 +164,19 @@ def test_ctrl_c_in_a_perplexity_says_that_there_is_no_report(tmp_path: Path) -> 
         stderr=subprocess.PIPE,
         text=True,
     )
+    log = out / "llama-perplexity.log"
     deadline = time.monotonic() + 60
-    while not (out / "llama-perplexity.log").exists() and time.monotonic() < deadline:
+    while not (log.exists() and "[1]103140" in log.read_text(encoding="utf-8")) and time.monotonic() < deadline:
         with pytest.raises(subprocess.TimeoutExpired):
             child.wait(0.1)
     child.send_signal(signal.SIGINT)
     shown, errors = child.communicate(timeout=60)
-    assert (child.returncode, shown) == (130, "")
-    assert "TW-U07: stopped; nothing was measured" in errors
-    assert not (out / "report.json").exists()
+    assert child.returncode == 130
+    assert "TW-U07: stopped; what was measured is kept in" in errors
+    assert "This report is partial: it was stopped." in shown
+    assert "103,140" in shown
+    assert "1 of 24 chunks" in " ".join(shown.split())
+    assert json.loads((out / "report.json").read_text(encoding="utf-8"))["partial"] == "stopped"
 
 
 def test_a_gguf_file_has_a_perplexity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

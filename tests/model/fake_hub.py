@@ -1,6 +1,7 @@
 """A hub on the loopback interface: the endpoints that huggingface_hub 2.4 uses for facts and small downloads.
 
-``/api/models?search=`` and ``?filter=`` (models with every tag), ``/api/models/ID[/revision/REV]``
+``/api/models?search=`` and ``?filter=`` (models with every tag), ``/api/models/ID[/revision/REV]``,
+``/api/whoami-v2`` and ``/api/models/ID/auth-check`` (``HfApi.whoami``, ``HfApi.auth_check``),
 and ``/ID/resolve/REV/FILE`` with HEAD, Range, ETag, X-Repo-Commit and, for files that
 the real hub keeps in LFS, a redirect with X-Linked-Size to another path; and the ways in which a hub can fail.
 """
@@ -43,6 +44,8 @@ class FakeHub:
     pieces, and ``stored`` has other bytes than the repository says. ``sizes`` are sizes that the hub claims, and
     ``hashes`` is whether it publishes any.
 
+    ``accounts`` has the account of each token; the gated repositories in ``closed_to_all`` admit none.
+
     With ``half`` the storage stops in the middle of a file and sets ``at_half``. ``trouble`` is an HTTP status that
     every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte now and then for ever) or
     ``foreign`` (HTML, as from a captive portal).
@@ -62,6 +65,8 @@ class FakeHub:
         self.stored: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}
         self.hashes = True
+        self.accounts: dict[str, dict[str, Any]] = {}
+        self.closed_to_all: set[str] = set()
         self.at_half = threading.Event()
         hub = self
 
@@ -117,17 +122,12 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.fake.requests.append((self.command, self.path, dict(self.headers)))
         trouble = "silent" if self.fake.closing.is_set() else self.fake.trouble  # kept-alive connections end as well
-        if trouble == "silent":
-            self.fake.closing.wait()
-            self.close_connection = True
-        elif trouble == "drip":
-            self.drip()
-        elif trouble == "foreign":
-            self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
-        elif trouble is not None:
-            self.send(int(trouble), b"{}")
+        if trouble is not None:
+            self.fail(trouble)
         elif path == "/api/models":
             self.search(parse_qs(urlsplit(self.path).query))
+        elif path == "/api/whoami-v2" or path.endswith("/auth-check"):
+            self.access(path)
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             self.repository(match[1], match[2])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/(.+)", path):
@@ -138,6 +138,26 @@ class _Handler(BaseHTTPRequestHandler):
             self.storage(self.fake.stored.get(match[2], self.fake.repos[match[1]].files[match[2]]))
         else:
             self.send(200, b"hub")
+
+    def fail(self, trouble: int | str) -> None:
+        if trouble == "silent":
+            self.fake.closing.wait()
+            self.close_connection = True
+        elif trouble == "drip":
+            self.drip()
+        elif trouble == "foreign":
+            self.send(200, b"<html>Please log in to the airport's network</html>", {"Content-Type": "text/html"})
+        else:
+            self.send(int(trouble), b"{}")
+
+    def access(self, path: str) -> None:
+        """The account of a token, and whether it may read a repository."""
+        if repo := re.fullmatch(r"/api/models/([^/]+/[^/]+)/auth-check", path):
+            closed = repo[1] in self.fake.closed_to_all
+            self.send(403 if closed else 200, b"{}", {"X-Error-Code": "GatedRepo"} if closed else None)
+            return
+        owner = self.fake.accounts.get((self.headers.get("Authorization") or "").removeprefix("Bearer "))
+        self.send(200 if owner else 401, json.dumps(owner or {"error": "Invalid credentials"}).encode())
 
     def drip(self) -> None:
         self.send_response(200)

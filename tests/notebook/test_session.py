@@ -17,6 +17,7 @@ from wizard import Journey
 from wizard.advise import calibration
 from wizard.advise.advice import Constraints
 from wizard.chat.conversation import Message
+from wizard.doctor.finding import failed, warned
 from wizard.kernel import language
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
 from wizard.notebook.html import pareto_html
@@ -256,3 +257,17 @@ def test_a_recipes_answers_are_constraints_beneath_ones_own(tmp_path: Path, monk
     choice = session.advise().choices[0]
     assert (choice.stack, choice.release, choice.max_batch_size) == ("trtllm-engine", "24.06-trtllm-python-py3", 2)
     assert session.advise(release=None).choices[0].release != choice.release
+
+
+def test_the_checks_of_the_machine_are_a_table(session: Journey, fake: FakeJourney) -> None:
+    fake.findings = (
+        warned("persistence.off", "sudo nvidia-smi -pm 1", gpus=(0,)),
+        failed("driver.broken", what="<b>broken</b>", todo="Reboot."),
+    )
+    findings = session.doctor()
+    assert [each.code for each in findings] == ["persistence.off", "driver.broken"]
+    html = findings._repr_html_()
+    assert "<b>1 failed, 1 warning</b>" in html
+    assert "<code>sudo nvidia-smi -pm 1</code>" in html
+    assert "&lt;b&gt;broken" in html
+    assert "! Persistence mode: off for GPU 0" in repr(findings)

@@ -203,5 +203,7 @@ FUNCTIONS = {
     "RemotePciInfo": "RemotePciInfo_v2",
 }
 """Reading → the function that the binding calls for it, where that has another name."""
-ARGUMENTS = {"Temperature": " 0", "ClockInfo": " 1"}
-"""Reading → what the wizard asks it of: the GPU's own sensor, the clock of its multiprocessors."""
+ARGUMENTS = {"Temperature": " 0", "ClockInfo": " 1", "TotalEccErrors": " 1 0"}
+"""Reading → what the wizard asks it of: the GPU's own sensor, the clock of its multiprocessors,
+uncorrected errors since the driver was loaded.
+"""

@@ -225,6 +225,34 @@ NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxPcieLinkGeneration)
 NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxPcieLinkWidth)
 NUMBER_OF_A_DEVICE(nvmlDeviceGetMaxMigDeviceCount)
 
+nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t *mode)
+{
+    return number(ask("%s %s", __func__, name_of(device)), (unsigned int *)mode);
+}
+
+nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current, nvmlEnableState_t *pending)
+{
+    return two(ask("%s %s", __func__, name_of(device)), (unsigned int *)current, (unsigned int *)pending);
+}
+
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t error, nvmlEccCounterType_t counter,
+                                         unsigned long long *count)
+{
+    nvmlReturn_t code = ask("%s %s %d %d", __func__, name_of(device), (int)error, (int)counter);
+    if (code == NVML_SUCCESS)
+        sscanf(value, "%llu", count);
+    return code;
+}
+
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correctable, unsigned int *uncorrectable,
+                                       unsigned int *pending, unsigned int *failed)
+{
+    nvmlReturn_t code = ask("%s %s", __func__, name_of(device));
+    if (code == NVML_SUCCESS)
+        sscanf(value, "%u %u %u %u", correctable, uncorrectable, pending, failed);
+    return code;
+}
+
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons)
 {
     nvmlReturn_t code = ask("%s %s", __func__, name_of(device));

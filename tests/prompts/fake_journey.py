@@ -33,6 +33,7 @@ from wizard.chat.nearby import Nearby
 from wizard.chat.openai import elsewhere
 from wizard.chat.served import ServedModel
 from wizard.cli.workshop import Pinned
+from wizard.doctor.finding import Finding
 from wizard.kernel.errors import ModelError, NetworkError, ServerError, WizardError, WorkspaceError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_data
@@ -111,6 +112,7 @@ class FakeJourney(FakeBench):
         self.constraints: list[Constraints] = []
         self.stopped: list[str | None] = []
         self.past = Calibration((MEASUREMENT,))
+        self.findings: tuple[Finding, ...] = ()
 
     def _note(self, name: str) -> None:
         self.notes.mkdir(parents=True, exist_ok=True)
@@ -118,6 +120,11 @@ class FakeJourney(FakeBench):
 
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host:
         return replace(CPU_HOST, source=hardware) if hardware else CPU_HOST
+
+    def doctor(
+        self, workspace: Workspace, host: Host | None = None, *, quick: bool = False, offline: bool = False
+    ) -> tuple[Finding, ...]:
+        return self.findings
 
     def recipes(self) -> list[Recipe]:
         return [Recipe("demo", "Offline demo", "Knows about Triton.", "models/d.gguf", "ours", answers={"seed": 7})]

@@ -10,14 +10,16 @@ import pytest
 
 from tests.prompts.fake_journey import MEASUREMENT, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_D, ENTER, MODEL, PLAN, UP, Flow, Terminal
-from tests.values import CHOICE
+from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
+from wizard.doctor.finding import failed, passed, warned
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import from_json
 from wizard.plan.answers import load_answers, save_answers
 from wizard.plan.plan import Plan
 from wizard.plan.questions import BY_NAME
+from wizard.prompts import beginning
 from wizard.prompts.flow import run_prompts
 from wizard.prompts.options import setup_options
 from wizard.prompts.speech import fitted
@@ -32,6 +34,22 @@ def test_leaving_prints_the_command_that_was_typed(
     typed = "triton-wizard --workshop first-server --seat 2 --plain"
     assert run_prompts(workspace, journey=FakeJourney(workspace.root), again=typed) == 130
     assert capsys.readouterr().err.endswith(f"Continue with:\n  $ {typed}\n")
+
+
+def test_a_problem_of_this_machine_is_one_line(workspace: Workspace) -> None:
+    journey = FakeJourney(workspace.root)
+    assert beginning.text(journey, workspace, CPU_HOST) == "Press Ctrl-C to exit at any time; your answers are saved.\n"
+    journey.findings = (
+        warned("disk.low", free_bytes=9 << 30, path="/data"),
+        failed("shm.missing"),
+        passed("driver.works", version="580", cuda="13.0"),
+    )
+    first, details, *rest = beginning.text(journey, workspace, CPU_HOST).splitlines()
+    assert first == "Problem: Shared memory: there is no /dev/shm (and 1 more)"
+    assert f"`{command('doctor', workspace=workspace)}`" in details
+    assert rest == ["", "Press Ctrl-C to exit at any time; your answers are saved.", ""][: len(rest)]
+    elsewhere = beginning.text(journey, workspace, replace(CPU_HOST, source="4xH100"))
+    assert elsewhere.startswith("Press Ctrl-C")
 
 
 def test_enter_is_enough_to_get_to_the_chat(flow: Flow, workspace: Workspace) -> None:

@@ -42,6 +42,7 @@ from wizard.chat.nearby import Nearby
 from wizard.chat.served import ServedModel
 from wizard.chat.tools.loop import ToolUse
 from wizard.chat.wire import OWN, Wire
+from wizard.doctor.finding import Finding
 from wizard.kernel.errors import ModelError, ServerError, WizardError
 from wizard.kernel.language import localized
 from wizard.kernel.paths import Workspace
@@ -82,6 +83,8 @@ class FakeJourney(FakeBench):
     host: Host | WizardError = CPU_HOST
     reading: Reading | WizardError | None = None
     """None is an idle `host`."""
+    findings: tuple[Finding, ...] = ()
+    """Of the checks of the machine."""
     offered: tuple[Suggestion, ...] | WizardError = SUGGESTIONS
     known: tuple[Suggestion, ...] | None = None
     """What is offered before the hub is asked; None: the same."""
@@ -158,6 +161,11 @@ class FakeJourney(FakeBench):
         self._wait()
         host = _or_raise(self.host)
         return replace(host, source=hardware) if hardware else host
+
+    def doctor(
+        self, workspace: Workspace, host: Host | None = None, *, quick: bool = False, offline: bool = False
+    ) -> tuple[Finding, ...]:
+        return self.findings
 
     def monitor(self) -> FakeMonitor:
         return FakeMonitor(self)

@@ -146,8 +146,8 @@ async def test_from_the_chat_to_the_report_and_back(workspace: Workspace, size: 
         assert "1 at once, 4 at once" in " ".join(text(app).split())
         await pilot.press("enter")
         report = await screen(pilot, ReportScreen)
-        assert [point.point.concurrency for point in report._report.points] == [1, 4]
-        assert report._report.command.endswith(f"bench {SERVER.url} --model demo --quick")
+        assert [point.point.concurrency for point in report.opened.report.points] == [1, 4]
+        assert report.opened.report.command.endswith(f"bench {SERVER.url} --model demo --quick")
         (folder,) = (path.parent for path in workspace.bench.glob("*/report.json"))
         assert (folder / "report.html").is_file()
         await pilot.press("escape")
@@ -177,8 +177,8 @@ async def test_the_progress_is_shown_and_escape_keeps_what_was_measured(
         assert "tokens/s so far" in " ".join(text(app).split())
         await pilot.press("escape")
         report = await screen(pilot, ReportScreen)
-        assert report._report.partial == "stopped"
-        assert report._report.points[0].sent > 0
+        assert report.opened.report.partial == "stopped"
+        assert report.opened.report.points[0].sent > 0
         assert running.view.phase == "stopping"
         await pilot.press("escape")
         bench = await screen(pilot, BenchScreen)
@@ -228,7 +228,7 @@ async def test_a_server_that_dies_in_the_middle_leaves_a_report(
         assert "is kept in" in str(running.query_one("#outcome", Static).render())
         await pilot.press("enter")
         report = await screen(pilot, ReportScreen)
-        assert report._report.partial == "TW-C65"
+        assert report.opened.report.partial == "TW-C65"
 
 
 async def test_nothing_measured_leads_back(workspace: Workspace, behave: Callable[[str], None]) -> None:
@@ -380,7 +380,7 @@ async def test_options_are_kept_and_those_that_do_not_suit_the_server_are_refuse
         assert bench.view.wanted == Wanted(concurrency=(2,), isl=16, osl=8, ttft=200.0)
         await pilot.press("enter")
         report = await screen(pilot, ReportScreen)
-        assert report._report.command.endswith("--quick --concurrency 2 --isl 16 --osl 8 --ttft 200")
+        assert report.opened.report.command.endswith("--quick --concurrency 2 --isl 16 --osl 8 --ttft 200")
         await pilot.press("escape")
         bench = await screen(pilot, BenchScreen)
         assert bench.view.wanted.concurrency == (2,)  # for the next one

@@ -9,8 +9,10 @@ import pytest
 from textual.widgets import Static
 
 from tests.bench.sample import HOSTILE, REPORT, RUNS
+from tests.bench.sample_reports import COMPARISON, PERPLEXITY, QUALITY, VOTED
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.walking import StillApp, screen, wait_for
+from wizard.bench.opened import AnyReport, Opened
 from wizard.bench.report import Report
 from wizard.kernel.values import mapped
 from wizard.texts.benchmark.canvas import MARKS
@@ -30,8 +32,23 @@ TITLES = (
 )
 
 
-def opened(report: Report = REPORT, runs: Any = RUNS) -> StillApp:
-    return StillApp(FakeJourney(), report=(report, runs))
+KINDS: dict[str, tuple[AnyReport, list[str]]] = {
+    "comparison": (
+        COMPARISON,
+        [
+            *("Results", "Ratio of throughput", "Ratio of time to first token", "Throughput by load"),
+            *("Time to first token by load", "Time between tokens by load", "Throughput and time to first token"),
+            *("Ratios", "Differences", "What ran"),
+        ],
+    ),
+    "quality": (QUALITY, ["Results", "Scores", "Difference", "What ran"]),
+    "perplexity": (PERPLEXITY, ["Results", "Perplexity", "KL divergence", "What ran"]),
+    "votes": (VOTED, ["Results", "Votes", "What ran"]),
+}
+
+
+def opened(report: AnyReport = REPORT, runs: Any = RUNS) -> StillApp:
+    return StillApp(FakeJourney(), report=Opened(report, runs))
 
 
 def heading(shown: ReportScreen) -> str:
@@ -62,6 +79,39 @@ async def test_every_view_is_reached_and_fits(size: tuple[int, int]) -> None:
         assert TITLES[0] in heading(shown)
         await pilot.press("left")
         assert TITLES[-1] in heading(shown)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_every_kind_of_report_has_its_views(kind: str, size: tuple[int, int]) -> None:
+    report, titles = KINDS[kind]
+    async with opened(report, ()).run_test(size=size) as pilot:
+        shown = await screen(pilot, ReportScreen)
+        for at, title in enumerate(titles, 1):
+            await pilot.pause()
+            assert f"{at}/{len(titles)} {title}" in heading(shown)
+            chart = shown.query_one(ChartView)
+            assert chart.display == (title not in ("Results", "Ratios", "Differences", "What ran"))
+            assert not chart.display or "└──" in str(chart.render())
+            await pilot.press("right")
+
+
+async def test_intervals_and_what_no_difference_is_are_drawn() -> None:
+    async with opened(QUALITY, ()).run_test(size=(80, 24)) as pilot:
+        shown = await screen(pilot, ReportScreen)
+        await pilot.press("right")
+        await pilot.pause()
+        lines = visible(shown).split("\n")
+        (row,) = (at for at, line in enumerate(lines) if "wizard_arithmetic ┤" in line)
+        drawn = "".join(lines[row - 1 : row + 2])
+        assert "---o---" in drawn
+        assert "---x---" in drawn
+        await pilot.press("right")
+        await pilot.pause()
+        assert ": no difference" in visible(shown)
+        await pilot.press("w")
+        window = await screen(pilot, ReaderScreen)
+        assert "wizard_arithmetic: -30.0 (" in window._text
 
 
 async def test_results_warnings_and_command_are_there() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
+from wizard.bench.comparison import Comparison
+from wizard.bench.comparison import read as read_comparison
 from wizard.bench.folder import LARGEST_BYTES, REPORT, Folder, text_of
 from wizard.bench.order import Wanted
 from wizard.bench.quality.report import Quality
@@ -15,6 +20,35 @@ from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.reasons import unreadable
+
+AnyReport: TypeAlias = Report | Comparison | Quality
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A report of any kind.
+
+    Attributes:
+        report: The report.
+        runs: Of a benchmark's report: its runs, as far as their files are there.
+        folder: Where ``report.json`` is; None if the file has another name.
+    """
+
+    report: AnyReport
+    runs: Sequence[Run] = ()
+    folder: Path | None = None
+
+
+def any_opened(path: Path) -> Opened:
+    """The report in the folder or file ``path``, of whichever kind.
+
+    Raises:
+        UsageError: As `opened`.
+    """
+    folder = path if path.is_dir() else path.parent if path.name == REPORT else None
+    if other := read_comparison(path) or quality_opened(path):
+        return Opened(other, (), folder)
+    return Opened(*opened(path), folder)
 
 
 def opened(path: Path) -> tuple[Report, tuple[Run, ...]]:

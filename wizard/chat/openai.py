@@ -332,15 +332,15 @@ def checked(url: str) -> str:
 
 
 def _models(base: str, key: str | None = None) -> list[dict[str, Any]]:
-    status, body = _get_models(base, {})
-    if status in KEY_WANTED:
-        status, body = _get_models(base, _key(base, _error_text(status, body), key))
-    if status in KEY_WANTED:
-        raise _refused(status, _error_text(status, body), "", base)
+    reply = _get_models(base, {})
+    if reply.status in KEY_WANTED:
+        reply = _get_models(base, _key(base, _error_text(reply.status, reply.body), key))
+    if reply.status in KEY_WANTED:
+        raise _refused(reply.status, _error_text(reply.status, reply.body), "", base)
     try:
-        return listed(body)
+        return listed(reply.body)
     except ValueError as error:
-        raise not_openai(base, f"HTTP status {status}, {error}") from error
+        raise not_openai(base, f"HTTP status {reply.status}, {error}") from error
 
 
 def listed(body: bytes) -> list[dict[str, Any]]:

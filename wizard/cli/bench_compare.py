@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,23 +164,3 @@ def _show(arguments: argparse.Namespace, folder: Path) -> Comparison | None:
         files.append((tr("Serve the best:"), command_line(arguments, "run", str(folder / "plan.json"))))
     print(f"\n{table(files)}", file=sys.stderr)
     return comparison
-
-
-def show_comparison(arguments: argparse.Namespace, comparison: Comparison) -> int:
-    """`triton-wizard bench --open` of a comparison: as text or as JSON."""
-    from wizard import journey
-    from wizard.prompts.speech import columns
-    from wizard.texts.benchmark.terminal import comparison_text
-
-    if arguments.cost_per_gpu_hour:
-        comparison = replace(comparison, per_gpu_hour=arguments.cost_per_gpu_hour)
-    path = Path(arguments.open).expanduser()
-    if arguments.png:
-        folder = path if path.is_dir() else path.parent
-        for page in journey.comparison_pages(folder, comparison, pictures=True):
-            print(page, file=sys.stderr)
-    if arguments.json:
-        print_json(comparison)
-    else:
-        print(comparison_text(comparison, columns(), listed=arguments.plain), flush=True)
-    return 0

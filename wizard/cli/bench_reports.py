@@ -5,54 +5,82 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.cli.bench_compare import show_comparison
 from wizard.cli.bench_runs import agree_to_names, check_alone
-from wizard.cli.quality_output import print_report
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import UsageError
 from wizard.kernel.language import tr
 
 if TYPE_CHECKING:
+    from wizard.bench.opened import AnyReport, Opened
     from wizard.bench.order import Wanted
     from wizard.serve.endpoint import Endpoint
 
 
 def open_report(arguments: argparse.Namespace) -> int:
-    """Show a report: full screen, as text, or as JSON."""
-    from wizard import journey
-    from wizard.bench.folder import REPORT
-    from wizard.kernel.text import is_terminal
-    from wizard.prompts.speech import columns
-    from wizard.texts.benchmark import terminal
+    """Show a report of any kind: full screen, as text, or as JSON.
 
-    path = Path(arguments.open).expanduser()
+    Raises:
+        UsageError: TW-C67 if the options do not fit; as `wizard.journey.open_report`.
+    """
+    from wizard import journey
+    from wizard.bench.comparison import Comparison
+
     if arguments.replay:
         raise UsageError("TW-C67", tr("--open measures nothing, --replay does"), tr("Pass one of them."))
-    if comparison := journey.compared(path):
-        return show_comparison(arguments, comparison)
-    if quality := journey.quality_report(path):
-        print_report(arguments, quality)
-        return 0
-    report, runs = journey.benchmark(path)
+    opened = journey.open_report(Path(arguments.open).expanduser())
+    if isinstance(opened.report, Comparison) and arguments.cost_per_gpu_hour:
+        opened = replace(opened, report=replace(opened.report, per_gpu_hour=arguments.cost_per_gpu_hour))
     if arguments.png:
-        if not path.is_dir() and path.name != REPORT:  # beside another report
-            message = tr("--png writes the charts of {name} in the same folder", name=REPORT)
-            raise UsageError("TW-C67", message, tr("Rename the file, or pass its folder."))
-        for page in journey.bench_pages(path if path.is_dir() else path.parent, pictures=True):
+        for page in _pages(opened):
             print(page, file=sys.stderr)
     if arguments.json:
-        print_json(report)
+        print_json(opened.report)
     elif _full_screen(arguments):
         from wizard.tui.start import run_tui
 
-        return run_tui(workspace_of(arguments), report=(report, runs))
+        return run_tui(workspace_of(arguments), report=opened)
     else:
-        text = terminal.text(report, columns(), bars=is_terminal(sys.stdout), listed=arguments.plain)
-        print(text, flush=True)
+        print(_text(opened.report, listed=arguments.plain), flush=True)
     return 0
+
+
+def _pages(opened: Opened) -> tuple[Path, ...]:
+    """Write the pages and charts beside the report.
+
+    Raises:
+        UsageError: TW-C67 if another report may be there.
+    """
+    from wizard import journey
+    from wizard.bench.comparison import Comparison
+    from wizard.bench.folder import REPORT
+    from wizard.bench.quality.report import Quality
+
+    if opened.folder is None:
+        message = tr("--png writes the charts of {name} in the same folder", name=REPORT)
+        raise UsageError("TW-C67", message, tr("Rename the file, or pass its folder."))
+    if isinstance(opened.report, Comparison):
+        return journey.comparison_pages(opened.folder, opened.report, pictures=True)
+    if isinstance(opened.report, Quality):
+        return journey.quality_pages(opened.folder, pictures=True)
+    return journey.bench_pages(opened.folder, pictures=True)
+
+
+def _text(report: AnyReport, *, listed: bool) -> str:
+    from wizard.bench.comparison import Comparison
+    from wizard.bench.quality.report import Quality
+    from wizard.kernel.text import is_terminal
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark import quality, terminal
+
+    if isinstance(report, Comparison):
+        return terminal.comparison_text(report, columns(), listed=listed)
+    if isinstance(report, Quality):
+        return quality.text(report, columns(), listed=listed)
+    return terminal.text(report, columns(), bars=is_terminal(sys.stdout), listed=listed)
 
 
 def _full_screen(arguments: argparse.Namespace) -> bool:

@@ -54,23 +54,13 @@ def _resuming(arguments: argparse.Namespace, folder: Path) -> str:
     return command if arguments.out else f"{command} --out {shlex.quote(str(folder))}"
 
 
-def _prompts(arguments: argparse.Namespace) -> list[str]:
-    from wizard.bench.dataset import Dataset
-    from wizard.bench.prompts import kind_of, read
-    from wizard.bench.quality.order import shipped_prompts
-    from wizard.bench.quality.votes import PROMPTS
-
-    name = str(shipped_prompts()) if arguments.dataset == "generated" else arguments.dataset
-    _, prompts = read(Dataset(kind_of(name), 1, path=name), 0, 0)
-    return [prompt.text for prompt in prompts[:PROMPTS]]
-
-
 def _collect(arguments: argparse.Namespace, endpoints: Sequence[Endpoint], folder: Path) -> bool:
     """Get the answers; False if it was stopped."""
     from wizard import journey
+    from wizard.bench.quality.order import prompts_of
     from wizard.prompts.interrupt import until_stopped
 
-    prompts = _prompts(arguments)
+    prompts = prompts_of(arguments.dataset)
     reports = journey.ballots(
         workspace_of(arguments), endpoints, prompts, folder, typed_command(arguments), arguments.seed
     )
@@ -78,7 +68,8 @@ def _collect(arguments: argparse.Namespace, endpoints: Sequence[Endpoint], folde
     async def drive() -> None:
         async with aclosing(reports):
             async for report in reports:
-                text = tr("Answers: {done} of {count}", done=len(report.votes), count=len(prompts))
+                done = len(report.votes)
+                text = tr("Answers: {done} of {count}", done=done, count=done + len(report.unasked))
                 print(f"\r{text}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
 
@@ -89,21 +80,17 @@ def _ask(folder: Path) -> bool:
     """Ask for the missing votes; each is on disk at once. False if the user stops."""
     from wizard import journey
     from wizard.bench.folder import Folder
-    from wizard.bench.quality.votes import choice_of, missing, same, voted
+    from wizard.bench.quality.votes import choice_of, missing, voted, with_ties
 
     report = journey.quality_report(folder)
     if report is None:
         return False
-    place = Folder(folder)
+    place, report = Folder(folder), with_ties(report)
     for at in missing(report):
-        each = report.votes[at]
-        if same(each):
-            report = voted(report, at, -1)
-        else:
-            side = _choice(report, at)
-            if side is None:
-                return False
-            report = voted(report, at, -1 if side == -1 else choice_of(each, side))
+        side = _choice(report, at)
+        if side is None:
+            return False
+        report = voted(report, at, -1 if side == -1 else choice_of(report.votes[at], side))
         place.keep(report)
     place.keep(replace(report, partial=""))
     return True

@@ -5,7 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from wizard.cli import bench, building, bundle, diagnose, down, lint, prerequisites, recipes, room, serving, stages, web
+from wizard.cli import (
+    bench,
+    building,
+    bundle,
+    diagnose,
+    doctor,
+    down,
+    lint,
+    prerequisites,
+    recipes,
+    room,
+    serving,
+    stages,
+    web,
+)
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     None: serving.wizard,
@@ -23,6 +37,7 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "status": serving.status,
     "logs": serving.logs,
     "diagnose": diagnose.diagnose,
+    "doctor": doctor.doctor,
     "down": down.down,
     "chat": serving.chat,
     "bench": bench.bench,

@@ -12,6 +12,8 @@ from wizard.cli.bench_flags import EXAMPLES as EXAMPLES_OF_BENCH
 from wizard.cli.bench_flags import add_bench
 from wizard.cli.bundle import EXAMPLES as EXAMPLES_OF_BUNDLE
 from wizard.cli.bundle import add_bundle
+from wizard.cli.doctor import EXAMPLES as EXAMPLES_OF_DOCTOR
+from wizard.cli.doctor import add_doctor
 from wizard.cli.exposure import add_exposure
 from wizard.cli.number_types import port, whole
 from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
@@ -432,6 +434,8 @@ def _add_rest(commands: Commands) -> None:
     )
     recipes.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
     _add_prerequisites(commands)
+    about = tr("check this machine for problems, and show how to fix them")
+    add_doctor(_command(commands, "doctor", about, EXAMPLES_OF_DOCTOR))
     clean = _command(
         commands, "clean", tr("list everything the wizard created, with sizes, or remove it"), "clean\nclean --yes"
     )

@@ -44,23 +44,17 @@ def show(arguments: argparse.Namespace, folder: Path) -> Quality | None:
     """Print the report, complete or not, if there is one, and write its pages."""
     from wizard import journey
     from wizard.kernel.text import table
+    from wizard.prompts.speech import columns
+    from wizard.texts.benchmark.quality import text
 
     report = journey.quality_report(folder)
     if report is None:
         return None
-    print_report(arguments, report)
-    pages = journey.quality_pages(folder)
-    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
-    print(f"\n{table(files)}", file=sys.stderr)
-    return report
-
-
-def print_report(arguments: argparse.Namespace, report: Quality) -> None:
-    """Print a report as text or JSON."""
-    from wizard.prompts.speech import columns
-    from wizard.texts.benchmark.quality import text
-
     if arguments.json:
         print_json(report)
     else:
         print(f"\n{text(report, columns(), listed=arguments.plain)}", flush=True)
+    pages = journey.quality_pages(folder)
+    files = ((tr("Report:"), str(pages[0])), (tr("All data:"), str(folder / "report.json")))
+    print(f"\n{table(files)}", file=sys.stderr)
+    return report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Set
+from collections.abc import AsyncGenerator, Iterable, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wizard.advise.pareto import Front
     from wizard.bench.bench import Agree, BenchItem
     from wizard.bench.order import Wanted
+    from wizard.bench.quality.report import Quality
     from wizard.bench.report import Report
     from wizard.bench.run import Run
     from wizard.catalog.presets import Preset
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
     from wizard.chat.served import ServedModel
     from wizard.chat.tools.loop import ToolUse
+    from wizard.doctor.finding import Finding
     from wizard.kernel.paths import Workspace
     from wizard.model.facts import ModelFacts
     from wizard.model.on_disk import Entry
@@ -44,6 +46,10 @@ class JourneyPort(Protocol):
     def probe(self, workspace: Workspace, *, hardware: str | None = None) -> Host: ...  # noqa: D102
 
     def monitor(self) -> Monitor: ...  # noqa: D102
+
+    def doctor(  # noqa: D102
+        self, workspace: Workspace, host: Host | None = None, *, quick: bool = False, offline: bool = False
+    ) -> tuple[Finding, ...]: ...
 
     def recipes(self) -> list[Recipe]: ...  # noqa: D102
 
@@ -170,3 +176,17 @@ class JourneyPort(Protocol):
     def bench_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102
 
     def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]: ...  # noqa: D102
+
+    def ballots(  # noqa: D102
+        self,
+        workspace: Workspace,
+        endpoints: Sequence[Endpoint],
+        prompts: Sequence[str],
+        folder: Path,
+        command: str,
+        seed: int,
+    ) -> AsyncGenerator[Quality, None]: ...
+
+    def quality_report(self, path: Path) -> Quality | None: ...  # noqa: D102
+
+    def quality_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102

@@ -5,6 +5,7 @@ Docstrings of blocking functions state how long they may take; asynchronous ones
 """
 
 # isort: off
+from wizard.journey.examining import doctor as doctor
 from wizard.journey.measuring import (
     bench as bench,
     bench_order as bench_order,
@@ -16,6 +17,7 @@ from wizard.journey.measuring import (
     compared as compared,
     comparison_pages as comparison_pages,
     load_generator as load_generator,
+    open_report as open_report,
     tune as tune,
 )
 from wizard.journey.scoring import (

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wizard.bench.compare import CompareItem
     from wizard.bench.comparison import Comparison
     from wizard.bench.environment import Program
+    from wizard.bench.opened import Opened
     from wizard.bench.order import Wanted
     from wizard.bench.report import Report as BenchReport
     from wizard.bench.run import Run
@@ -265,6 +266,13 @@ def benchmark(path: Path) -> tuple[BenchReport, tuple[Run, ...]]:
     from wizard.bench.opened import opened
 
     return opened(path)
+
+
+def open_report(path: Path) -> Opened:
+    """The report in the folder or file ``path``, of any kind; raises as `benchmark`."""
+    from wizard.bench.opened import any_opened
+
+    return any_opened(path)
 
 
 def benchmarks(workspace: Workspace) -> list[tuple[Path, BenchReport]]:

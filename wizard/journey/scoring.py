@@ -101,7 +101,7 @@ async def ballots(
 ) -> AsyncGenerator[Quality, None]:
     """Stage 8. The answers of two servers to ``prompts``, for a blind vote: the report after each prompt.
 
-    With a vote on the same servers in ``folder``, only what is missing is asked.
+    With a vote on the same servers in ``folder``, only its own prompts that have no answers yet are asked.
 
     Raises:
         UsageError: TW-C97 if the folder has another report.
@@ -110,11 +110,10 @@ async def ballots(
     """
     import asyncio
     from contextlib import aclosing
-    from dataclasses import replace
 
     from wizard.bench.folder import Folder
     from wizard.bench.quality.order import ordered, subject_of
-    from wizard.bench.quality.votes import collected, continued
+    from wizard.bench.quality.votes import begun, collected, continued
 
     async def answer(endpoint: Endpoint, prompt: str) -> str:
         async with aclosing(chat(endpoint, _question(prompt))) as chunks:
@@ -125,14 +124,15 @@ async def ballots(
         return first, second
 
     host = await asyncio.to_thread(probe, workspace)
-    order = ordered(host, [subject_of(workspace, endpoint) for endpoint in endpoints], command, programs={})
-    order = replace(order, seed=seed)
+    targets = [subject_of(workspace, endpoint, None) for endpoint in endpoints]
+    order = ordered(host, targets, command, programs={})
     if earlier := quality_report(folder):
         order = continued(earlier, order)
     else:
+        order = begun(order, prompts, seed)
         Folder(folder).make()
     yield order
-    async with aclosing(collected(order, prompts, Folder(folder), ask)) as reports:
+    async with aclosing(collected(order, Folder(folder), ask)) as reports:
         async for report in reports:
             yield report
 
@@ -143,17 +143,19 @@ def _question(prompt: str) -> Conversation:
     return Conversation(sampling=Sampling(temperature=0.0)).with_message("user", prompt)
 
 
-def quality_pages(folder: Path) -> tuple[Path, ...]:
-    """Write the report on quality in ``folder`` as ``report.html`` and ``report.md``; returns the paths.
+def quality_pages(folder: Path, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write the report on quality in ``folder`` as ``report.html`` and ``report.md``, with ``pictures`` also its charts
+    as PNG; returns the paths.
 
     Raises:
         WorkspaceError: TW-C68 if they cannot be written.
-        UsageError: As `quality_report`.
+        UsageError: As `quality_report`, and TW-U66 if the extra for PNG is not installed.
+        HostError: TW-U67 if there is no font for PNG.
     """
     from wizard.texts.benchmark.quality import write
 
     report = quality_report(folder)
-    return write(folder, report) if report else ()
+    return write(folder, report, pictures=pictures) if report else ()
 
 
 def quality_report(path: Path) -> Quality | None:

@@ -106,7 +106,7 @@ class CancelledError(WizardError):
 
 EXIT_CODES: dict[int, str] = {
     0: mark("success"),
-    1: mark("a bug in the wizard"),
+    1: mark("`doctor` found a problem, or a bug in the wizard"),
     UsageError.exit_code: mark("invalid flag, answer or input file"),
     HostError.exit_code: mark("this machine cannot serve the model as requested, or a requirement is missing"),
     ModelError.exit_code: mark("the model is missing, damaged, or not accessible"),

@@ -39,6 +39,10 @@ class NoConnectionError(OSError):
     """No HTTP server responds there, or not in time."""
 
 
+class UntrustedError(NoConnectionError):
+    """The server's certificate was rejected."""
+
+
 class LostConnectionError(OSError):
     """The connection ended before the response did."""
 
@@ -52,6 +56,8 @@ class Reply(NamedTuple):
 
     status: int
     body: bytes
+    date: str = ""
+    """The server's time, as its ``Date`` header has it (RFC 9110, 6.6.1)."""
 
 
 def get(
@@ -67,7 +73,7 @@ def get(
 
     with _errors(), _client(httpx2.Client, url, httpx2.Timeout(timeout_s), trusted) as client:
         response = client.get(url, headers=headers)
-        return Reply(response.status_code, response.content)
+        return Reply(response.status_code, response.content, response.headers.get("Date", ""))
 
 
 def prepare() -> None:
@@ -188,6 +194,15 @@ def bounded_client(url: str, headers: Mapping[str, str], largest: int) -> httpx2
     return client
 
 
+def proxied(url: str) -> bool:
+    """Whether a request to ``url`` uses a proxy of the environment."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host, proxies = parts.hostname or "", getproxies()
+    return not local(host) and not proxy_bypass(host) and bool({parts.scheme, "all"} & proxies.keys())
+
+
 def local(host: str) -> bool:
     """Whether ``host`` is this machine."""
     try:
@@ -231,12 +246,20 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.TimeoutException, httpx2.ProxyError) as error:
-        raise NoConnectionError(_words(error)) from error
+        raise (UntrustedError if _is_untrusted(error) else NoConnectionError)(_words(error)) from error
     except httpx2.NetworkError as error:
         raise LostConnectionError(_words(error)) from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         ended = isinstance(error, httpx2.RemoteProtocolError) and str(error).startswith(_ENDED)
         raise (LostConnectionError if ended else NotHttpError)(_words(error)) from error
+
+
+def _is_untrusted(error: BaseException) -> bool:
+    """Whether OpenSSL rejected the certificate; compared by name, because ``ssl`` takes long to import."""
+    cause: BaseException | None = error
+    while cause and type(cause).__name__ != "SSLCertVerificationError":
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
 
 
 def _words(error: BaseException) -> str:

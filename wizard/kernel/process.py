@@ -42,10 +42,11 @@ class Line:
 
 class LineSplitter:
     r"""Bytes in, whole lines out: decodes UTF-8 across chunk boundaries and splits on ``\\n``, ``\\r\\n`` and
-    ``\\r``.
+    ``\\r``, or where ``ends`` matches.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends: re.Pattern[str] = _ENDS) -> None:
+        self._ends = ends
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
 
@@ -54,7 +55,7 @@ class LineSplitter:
         text = self._rest + self._decode(data, end)
         lines: list[Line] = []
         start = 0
-        for match in _ENDS.finditer(text):
+        for match in self._ends.finditer(text):
             if match.group() == "\r" and match.end() == len(text) and not end:
                 break  # a \n may follow in the next chunk
             lines.append(Line(text[start : match.start()], update=match.group() == "\r"))
@@ -92,12 +93,15 @@ class Child:
         )
         return cls(process)
 
-    async def output(self) -> AsyncGenerator[list[Line], None]:
-        """Batches of whole lines until the program closes its output; at most one per `FLUSH_SECONDS`."""
+    async def output(self, ends: re.Pattern[str] = _ENDS) -> AsyncGenerator[list[Line], None]:
+        """Batches of whole lines until the program closes its output; at most one per `FLUSH_SECONDS`.
+
+        ``ends``: where lines end, for a program that does not end them while it works.
+        """
         stdout = self._process.stdout
         if stdout is None:
             raise RuntimeError("the child was started without a pipe")
-        splitter = LineSplitter()
+        splitter = LineSplitter(ends)
         last = 0.0
         while data := await stdout.read(_READ):
             if lines := splitter.feed(data):

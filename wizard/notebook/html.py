@@ -16,6 +16,7 @@ from wizard.advise.pareto import Front
 from wizard.advise.reasons import Note
 from wizard.chat.conversation import Stats
 from wizard.chat.report import figures, thought_line
+from wizard.doctor.finding import Finding
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import ntr, tr
 from wizard.kernel.secrets import redact
@@ -29,6 +30,7 @@ from wizard.probe.report import brief
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.status import STATES, Status
 from wizard.texts import advise, pareto, reasons, remedies, report
+from wizard.texts.doctor import report as doctor
 from wizard.texts.figure import Figure
 
 PLOT = (90, 20)
@@ -176,6 +178,22 @@ def figures_html(figures: Sequence[Figure]) -> str:
         for figure in figures
     )
     return _grid(rows)
+
+
+def findings_html(findings: Sequence[Finding]) -> str:
+    """What the checks of this machine found, a table with a row for each check."""
+    rows = []
+    for name, members in doctor.grouped(doctor.problems_first(findings)):
+        rows.append(_row([f"<b>{text(name)}</b>", ""]))
+        for finding in members:
+            details = map(_detail, doctor.details(finding))
+            sign = f"{text(doctor.SIGNS[finding.status])} {text(doctor.title(finding))}"
+            rows.append(_row([sign, "<br>".join([text(doctor.text(finding)), *details])]))
+    return f"<div><b>{text(doctor.summary(findings))}</b>{_grid(''.join(rows))}</div>"
+
+
+def _detail(line: str) -> str:
+    return f"<code>{text(line[2:])}</code>" if line.startswith("$ ") else _muted(line)
 
 
 def plan_html(plan: Plan) -> str:

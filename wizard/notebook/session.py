@@ -22,7 +22,7 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.notebook import live
 from wizard.notebook.names import NO_SETTING, UNKNOWN_OPTION, check_names, use_language
-from wizard.notebook.values import Answer, Benchmark, Log, cell
+from wizard.notebook.values import Answer, Benchmark, Findings, Log, cell
 from wizard.notebook.walk import Walk
 
 if TYPE_CHECKING:
@@ -301,6 +301,14 @@ class Journey(Walk):
         statuses = self._background.call(lambda: self._journey.statuses(self.workspace))
         mine = (status for status in statuses if status.name == self.name)
         return next(mine, Status(self.name, "stopped", None, tr("it was never started; run up() to start it")))
+
+    def doctor(self, *, quick: bool = False) -> Findings:
+        """Check this machine for problems: driver, containers, storage, memory, limits, network, Hub (≤ 12 s).
+
+        Args:
+            quick: Only the checks that read files.
+        """
+        return Findings(self._journey.doctor(self.workspace, quick=quick, offline=self._state.offline))
 
     def elsewhere(self) -> Log:
         """The server's addresses, and lines to paste for curl, Python and other programs."""

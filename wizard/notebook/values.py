@@ -11,14 +11,16 @@ from wizard.kernel.language import tr
 from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.notebook import live
-from wizard.notebook.html import answer_html, figures_html, stats_html, text
+from wizard.notebook.html import answer_html, figures_html, findings_html, stats_html, text
 from wizard.texts.benchmark import terminal
 from wizard.texts.benchmark.html import fragment
+from wizard.texts.doctor.report import report
 
 if TYPE_CHECKING:
     from wizard.bench.report import Report
     from wizard.bench.run import Run
     from wizard.chat.conversation import Stats
+    from wizard.doctor.finding import Finding
     from wizard.texts.explain import Figure
 
 
@@ -92,6 +94,18 @@ class Log(str):
 
     def __repr__(self) -> str:
         return redact(plain(self))
+
+
+class Findings(tuple["Finding", ...]):
+    """What the checks of this machine found."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return findings_html(self)
+
+    def __repr__(self) -> str:
+        return report(self, COLUMNS)
 
 
 class Figures(tuple["Figure", ...]):

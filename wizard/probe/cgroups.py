@@ -1,9 +1,9 @@
 """Limits that a container runtime, systemd or a batch system set for this process: CPU quota and memory.
 
 Control groups, version 1 and 2. Sources: the kernel's Documentation/admin-guide/cgroup-v2.rst (cpu.max, memory.max,
-memory.current, memory.stat) and cgroup-v1/ (cpu.cfs_quota_us, cpu.cfs_period_us, memory.limit_in_bytes,
-memory.usage_in_bytes), and proc(5) for /proc/self/cgroup and /proc/self/mountinfo. A limit of an outer group binds the
-inner ones, so all are read.
+memory.current, memory.stat, pids.max, pids.current) and cgroup-v1/ (cpu.cfs_quota_us, cpu.cfs_period_us,
+memory.limit_in_bytes, memory.usage_in_bytes; in pids.rst the names of version 2), and proc(5) for /proc/self/cgroup and
+/proc/self/mountinfo. A limit of an outer group binds the inner ones, so all are read.
 """
 
 from __future__ import annotations
@@ -84,6 +84,16 @@ def memory_limit(root: Path = Path("/")) -> MemoryLimit | None:
     if not limits:
         return None
     return MemoryLimit(min(each.limit for each in limits), min(each.room for each in limits))
+
+
+def tasks(root: Path = Path("/")) -> tuple[int, int] | None:
+    """The tightest limit on the number of processes and threads, and how many it still allows; None without a limit."""
+    limits = [
+        (limit, max(0, limit - (_number(folder, "pids.current") or 0)))
+        for folder in _folders("pids", root)
+        if (limit := _number(folder, "pids.max")) is not None
+    ]
+    return min(limits, key=lambda each: each[1], default=None)
 
 
 def _number(folder: Path, *names: str) -> int | None:

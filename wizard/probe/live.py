@@ -235,7 +235,12 @@ class Monitor:
 def _reduced(session: Nvml, device: Device) -> tuple[str, ...]:
     """See `GpuReading.clocks_reduced`. The function's older name, which all drivers have."""
     bits = session.query("nvmlDeviceGetCurrentClocksThrottleReasons", device)
-    return () if isinstance(bits, Unknown) else tuple(name for bit, name in REDUCED.items() if bits & bit)
+    return () if isinstance(bits, Unknown) else reduced(bits)
+
+
+def reduced(bits: int) -> tuple[str, ...]:
+    """The names of the reasons in NVML's ``bits``."""
+    return tuple(name for bit, name in REDUCED.items() if bits & bit)
 
 
 def _memory(

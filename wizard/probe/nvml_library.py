@@ -11,7 +11,7 @@ from wizard.kernel.errors import HostError
 from wizard.kernel.language import tr
 
 NAME = "libnvidia-ml.so.1"
-_FOLDERS = (
+FOLDERS = (
     *("usr/lib64", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"),
     *("usr/lib/wsl/lib", "usr/local/nvidia/lib64"),
 )
@@ -105,7 +105,7 @@ def _damaged(error: str) -> HostError:
 def _foreign(root: Path) -> Path | None:
     """A library of that name on the loader's path whose ELF class or machine (elf(5)) is not this interpreter's."""
     folders = [Path(name) for name in os.environ.get("LD_LIBRARY_PATH", "").split(":") if name]
-    for folder in [*folders, *(root / name for name in _FOLDERS)]:
+    for folder in [*folders, *(root / name for name in FOLDERS)]:
         with contextlib.suppress(OSError):
             if _architecture(folder / NAME) != _architecture(Path(sys.executable)):
                 return folder / NAME

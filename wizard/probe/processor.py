@@ -36,14 +36,20 @@ def cpu(root: Path = Path("/")) -> Cpu:
     return Cpu(model, platform.machine(), cores, tuple(flag for flag in FLAGS if flag in flags))
 
 
-def memory(root: Path = Path("/")) -> tuple[int | None, int | None]:
-    """(total, available) bytes: MemTotal and MemAvailable of /proc/meminfo, or less if a cgroup limits them."""
+def meminfo(root: Path = Path("/")) -> dict[str, int]:
+    """The bytes that /proc/meminfo reports, by name (proc(5)); empty if it is not readable."""
     values: dict[str, int] = {}
     for line in (cgroups.read(root / "proc/meminfo") or "").splitlines():
         name, _, rest = line.partition(":")
         number = rest.split()[:1]
         if number and number[0].isdigit():
             values[name] = int(number[0]) * 1024
+    return values
+
+
+def memory(root: Path = Path("/")) -> tuple[int | None, int | None]:
+    """(total, available) bytes: MemTotal and MemAvailable of /proc/meminfo, or less if a cgroup limits them."""
+    values = meminfo(root)
     total, available = values.get("MemTotal"), values.get("MemAvailable")
     limit = cgroups.memory_limit(root)
     if limit is not None:

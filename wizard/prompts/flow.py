@@ -29,7 +29,7 @@ from wizard.plan.question import Answers, Question
 from wizard.plan.questions import CHAT, HF_TOKEN, SERVER
 from wizard.plan.workshop import pinned_words
 from wizard.prompts import ask as asking
-from wizard.prompts import tool_consent, value_text
+from wizard.prompts import beginning, tool_consent, value_text
 from wizard.prompts.answers import asked_all, changed
 from wizard.prompts.bench import Bench
 from wizard.prompts.chat import run_chat
@@ -147,7 +147,7 @@ class Flow:
             say("\n" + tr("Looking for models that fit ..."))
         outcome = perform(self.journey, self.workspace, do.effect)
         if isinstance(do.effect, effects.Probe) and not isinstance(outcome.value, WizardError):
-            say(tr("Press Ctrl-C to exit at any time; your answers are saved.") + "\n")
+            say(beginning.text(self.journey, self.workspace, outcome.value))
         return outcome
 
     def left(self, again: str) -> int:

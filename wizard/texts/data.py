@@ -8,10 +8,12 @@ from typing import Any
 
 from wizard.advise.advice import Rejection
 from wizard.advise.reasons import Note, Reason, Refused, Remedy
+from wizard.doctor.finding import Finding
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import speaking
 from wizard.kernel.values import to_data
 from wizard.texts import advise, errors, reasons, remedies
+from wizard.texts.doctor import report as doctor
 
 TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     Note: {"text": advise.note, "source": advise.source},
@@ -21,6 +23,13 @@ TEXTS: dict[type, dict[str, Callable[[Any], str | None]]] = {
     },
     Reason: {"text": reasons.text},
     Remedy: {"text": remedies.remedy},
+    Finding: {
+        "check": lambda finding: finding.check,
+        "title": doctor.title,
+        "text": doctor.text,
+        "why": doctor.why,
+        "fix": doctor.fix,
+    },
 }
 """Type of value → its texts in JSON, by name."""
 

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.worker import Worker
 
-    from wizard.bench.report import Report
-    from wizard.bench.run import Run as MeasuredRun
+    from wizard.bench.opened import Opened
     from wizard.catalog.workshops import Workshop
     from wizard.plan.question import Answers
     from wizard.serve.endpoint import Endpoint
@@ -75,7 +74,7 @@ class WizardApp(App[int]):
         workshop: The facilitator's workshop.
         explain: Whether every stage shows its explanation.
         opening: A chat to begin with; None begins with the welcome.
-        report: A benchmark's report and its runs, to show instead of the workflow.
+        report: A report to show instead of the workflow.
     """
 
     TITLE = "triton-wizard"
@@ -104,7 +103,7 @@ class WizardApp(App[int]):
         workshop: Workshop | None = None,
         explain: bool = False,
         opening: Opening | None = None,
-        report: tuple[Report, Sequence[MeasuredRun]] | None = None,
+        report: Opened | None = None,
     ) -> None:
         if not os.environ.get("NO_COLOR"):
             os.environ.pop("NO_COLOR", None)  # empty means unset (no-color.org), but Textual would treat it as set
@@ -172,16 +171,18 @@ class WizardApp(App[int]):
     @work
     async def _walk(self) -> None:
         if self._report is not None:
-            await self._read(*self._report)
+            await self._read(self._report)
             return
         flow, opening = Flow(self, self.journey, self.workspace), self._opening
         await (flow.walk(opening.state(flow.fresh()), opening.kept) if opening else flow.walk())
 
-    async def _read(self, report: Report, runs: Sequence[MeasuredRun]) -> None:
+    async def _read(self, opened: Opened) -> None:
         """Show a report, and leave after it."""
+        from wizard.flow.voting import named
         from wizard.tui.screens.report import ReportScreen
+        from wizard.tui.voting import vote_on
 
-        screen = ReportScreen(report, runs)
+        screen = ReportScreen(opened, partial(vote_on, self) if named(opened.report) else None)
         screen.guide = self.guide
         await self.push_screen_wait(screen)
         self.exit(0)
@@ -383,6 +384,13 @@ class WizardApp(App[int]):
 
         if not isinstance(self.screen, (ReaderScreen, CommandPalette)):
             self.push_screen(help_screen(self.screen))
+
+    def action_doctor(self) -> None:
+        """Check this machine for problems; over a stage, not over a window."""
+        from wizard.tui.screens.doctor import DoctorScreen
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(DoctorScreen(partial(self.journey.doctor, self.workspace, offline=self.offline)))
 
     def action_settings(self) -> None:
         """Language, theme, keys; over a stage, not over a window."""

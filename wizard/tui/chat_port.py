@@ -19,6 +19,7 @@ from wizard.flow.others import others
 from wizard.flow.perform import running
 from wizard.flow.port import JourneyPort
 from wizard.flow.session import begin
+from wizard.flow.voting import Voting
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.serve.endpoint import Endpoint
@@ -44,6 +45,7 @@ class ChatPort:
         private: Whether saving is off from the beginning.
         kept: The conversation that is continued, if it is saved.
         clock: Monotonic seconds.
+        voting: A blind vote on the answers of two servers.
         tools: The tools that the model may call; None if none are configured.
     """
 
@@ -58,6 +60,7 @@ class ChatPort:
     meter: Callable[[ServedModel], Meter]
     presets: Callable[[], list[Preset]]
     history: History
+    voting: Callable[[Endpoint, Endpoint], Voting]
     private: bool = False
     kept: Kept | None = None
     clock: Callable[[], float] = time.monotonic
@@ -85,6 +88,7 @@ def calls_of(journey: JourneyPort, workspace: Workspace, tools: ToolUse | None =
         meter=journey.meter,
         presets=journey.presets,
         history=history,
+        voting=partial(Voting, journey, workspace),
     )
 
 

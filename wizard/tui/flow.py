@@ -82,6 +82,7 @@ class Flow(Measuring):
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
             partial(servers, self._app, self.builds, self._journey, self._workspace, state),
             partial(nearby, self._journey, self._workspace),
+            partial(self._journey.doctor, self._workspace, quick=True),
             replace(self._seen, explanations=self._app.guide.shown),
         )
         selection = await self._show(screen)
@@ -151,7 +152,6 @@ class Flow(Measuring):
 
         past = await background.call(partial(self._journey.calibration, self._workspace))
         host, facts = there(state.host), there(state.facts)
-
         asked, explain = constraints(known(state)), partial(figures, host, facts)
         advise = partial(self._journey.advise, host, facts, past=past, offline=state.offline)
         front = partial(self._journey.pareto, host, facts, past=past, offline=state.offline)

@@ -51,6 +51,7 @@ class Measuring:
         return Answer(await self._show(MeasureScreen(endpoint.title, start, folder, end, clock=self._app.clock)))
 
     async def _report(self, _state: State, ask: Ask) -> Answer:
+        from wizard.bench.opened import Opened
         from wizard.tui.screens.report import ReportScreen
 
-        return Answer(await self._show(ReportScreen(*ask.options)))
+        return Answer(await self._show(ReportScreen(Opened(*ask.options))))

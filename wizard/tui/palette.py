@@ -81,6 +81,11 @@ def commands(app: WizardApp, screen: Screen[Any]) -> Iterator[Command]:
         if _is_command(key.binding, key.node):
             run = partial(_do, app, key.binding, key.node)
             yield Command(about(key.binding), key_name(key.binding.key), run, words=_words(key.binding))
+    if not any(active.binding.action == "app.doctor" for active in active_keys(screen)):
+        words = "doctor diagnose health driver Docker network token"
+        yield Command(
+            tr("Check for problems"), tr("Driver, containers, memory, network"), app.action_doctor, words=words
+        )
     colors = tr("Change the colors (current: {theme})", theme=app.settings.theme)
     yield Command(tr("Theme"), colors, partial(_themes, app))
     for name in app.available_themes:

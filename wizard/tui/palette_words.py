@@ -13,6 +13,7 @@ WORDS = {
     "copy": mark("clipboard answer"),
     "copy_code": mark("clipboard block snippet"),
     "copy_thought": mark("clipboard thinking reasoning thoughts"),
+    "doctor": mark("diagnose health driver Docker network token check"),
     "edit": mark("change rephrase fix"),
     "elsewhere": mark("API curl Python snippet request client other programs"),
     "find": mark("search"),
@@ -30,5 +31,6 @@ WORDS = {
     "switch": mark("change LLM server Ollama URL"),
     "tune": mark("temperature top-p seed max tokens system prompt sampling parameters settings thinking off budget"),
     "unfold": mark("thinking thoughts reasoning show hide"),
+    "vote": mark("quality preference compare answers side by side A/B arena better"),
 }
 """Action → words."""

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.bench.sample_reports import PERPLEXITY, QUALITY, VOTED
 from wizard.bench.measured import Interval
 from wizard.bench.quality.paired import differences, scored
 from wizard.bench.quality.report import Divergence, Item, Perplexity, Quality, Subject, Vote
 from wizard.bench.report import Machine, Target
-from wizard.texts.benchmark import quality
+from wizard.texts.benchmark import intervals, quality, quality_charts
+from wizard.texts.benchmark.chart import Chart
 
 
 def subject(name: str, scores: str) -> Subject:
@@ -83,6 +85,14 @@ def test_votes_are_told_with_what_chance_explains(choices: list[int], expected: 
     assert expected in " ".join(quality.meaning(voted))
 
 
+def test_an_unfinished_vote_reveals_nothing() -> None:
+    votes = (*VOTED.votes[:5], *(replace(each, choice=None) for each in VOTED.votes[5:]))
+    begun = replace(VOTED, votes=votes, unasked=("One more?",), partial="stopped")
+    assert quality.meaning(begun) == ("5 of 21 votes. The result comes after the last one.",)
+    assert quality.tables_of(begun) == ()
+    assert quality_charts.charts(begun) == ()
+
+
 def test_names_and_errors_are_shown_and_never_interpreted() -> None:
     name = "<script>alert(1)</script>|`a`"
     whole = report(subject(name, "1f0"))
@@ -97,3 +107,42 @@ def test_a_page_has_no_single_questions_but_all_figures() -> None:
     assert "50% (40.4% to 59.6%)" in page
     assert "h99" not in page
     assert "script" not in page.replace("script-src", "")
+
+
+def test_each_part_has_its_charts_in_words_and_on_the_page() -> None:
+    for whole, ids in (
+        (QUALITY, ["scores", "differences"]),
+        (PERPLEXITY, ["perplexity", "kl-divergence"]),
+        (VOTED, ["votes"]),
+    ):
+        charts = quality_charts.charts(whole)
+        assert [each.id for each in charts] == ids
+        assert all(isinstance(each, Chart) and each.sentences for each in charts)
+        assert quality.page(whole).count("<svg") == len(ids)
+
+
+def test_differences_below_zero_are_left_of_it() -> None:
+    chart = quality_charts.charts(report(subject("bad", "1" * 30 + "0" * 70), subject("good", "1" * 60 + "0" * 40)))[1]
+    assert isinstance(chart, Chart)
+    (dot,) = {each.x: each for each in chart.series[0].dots}.values()
+    assert chart.x.place(dot.x_low or 0) < chart.x.place(dot.x) < chart.x.place(0.0) == 0.5
+
+
+def test_of_many_tasks_the_first_are_drawn_and_all_are_said() -> None:
+    tasks = [scored(f"task_{at}", "exact_match", "none", "1", [Item(0, "h", 1.0)]) for at in range(30)]
+    whole = replace(report(subject("a", "1")), subjects=(Subject(subject("a", "1").target, tuple(tasks)),))
+    (chart,) = quality_charts.charts(whole)
+    assert isinstance(chart, Chart)
+    assert [label for _, label in chart.y.ticks] == [f"task_{at}" for at in range(intervals.MOST_ROWS)]
+    assert len(chart.sentences) == 30
+
+
+def test_a_partial_perplexity_has_no_interval_and_no_verdict() -> None:
+    assert PERPLEXITY.perplexity is not None
+    part = replace(PERPLEXITY.perplexity, chunks=3, value=Interval(6.1), divergence=Divergence("f16.gguf"))
+    whole = replace(PERPLEXITY, perplexity=part, partial="stopped")
+    assert quality.meaning(whole) == ()
+    assert "on 3 of 20 chunks" in quality.tables_of(whole)[0].about
+    assert "This report is partial" in quality.text(whole, 80)
+    assert [each.id for each in quality_charts.charts(whole)] == ["perplexity"]
+    assert quality_charts.charts(replace(whole, perplexity=replace(part, value=None))) == ()

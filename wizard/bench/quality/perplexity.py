@@ -1,11 +1,11 @@
 """Perplexity and KL divergence of GGUF files by llama.cpp's own tool, ``llama-perplexity``.
 
-Its options and output: tools/perplexity/perplexity.cpp and README.md of llama.cpp, as in llama-cpp-python 0.3.36
-(October 2026). Its ``±`` is one standard error. No package that the wizard installs has the program.
+Its options: tools/perplexity/README.md of llama.cpp. No package that the wizard installs has the program.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import shutil
@@ -15,11 +15,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wizard.bench.bench import STOPPED
 from wizard.bench.environment import unwritable
 from wizard.bench.folder import Folder
-from wizard.bench.measured import Interval
 from wizard.bench.prompts import CHARACTERS
-from wizard.bench.quality.proportions import Z
+from wizard.bench.quality.perplexity_output import ENDS, complete, taken
 from wizard.bench.quality.report import Divergence, Perplexity, Quality
 from wizard.kernel.errors import HostError, StepError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import tr
@@ -34,11 +34,6 @@ from wizard.run.events import Event, Progress, StepFinished, StepStarted
 PROGRAM = "llama-perplexity"
 CONTEXT = 512
 """Tokens of a chunk, llama.cpp's default, so that figures compare with those that others publish."""
-NUMBER = r"(-?\d+(?:\.\d+)?)"
-FINAL = re.compile(rf"Final estimate: PPL = {NUMBER} \+/- {NUMBER}")
-CHUNKS = re.compile(r"(?:over|computing) (\d+) chunks|(\d+) chunks, n_ctx")
-DONE = re.compile(r"\[(\d+)\]\d|^ *(\d+) +\d+\.\d+ ±")
-"""Chunks that are done: ``[3]5.1,`` of the reference, or a line of the table."""
 UNFIT = re.compile(r".*(?:you need at least|inconsistent vocabulary|is too short|failed to open|does not look like).*")
 WHY = re.compile(r".*(?:error|failed|unable|invalid).*", re.IGNORECASE)
 LOGGED = re.compile(r"^[\d.]+ [A-Z] ")
@@ -106,29 +101,38 @@ async def reported(order: Quality, files: Files, folder: Folder) -> AsyncGenerat
     _check_space(files, vocabulary, folder.root)
     step, began = "quality-perplexity", time.monotonic()
     yield StepStarted(step, tr("Perplexity of {file}", file=files.file.name), 1, 1, time.time())
-    runs = 2 if files.reference else 1
     try:
         async with aclosing(measured(files, folder.root)) as items:
-            async for item in items:
-                if isinstance(item, Perplexity):
-                    order = replace(order, perplexity=item)
-                    continue
-                run, done, chunks = item
-                fraction = (run + done / max(done, chunks, 1)) / runs
-                text = tr(
-                    "run {number} of {runs}: {done} of {count} chunks",
-                    number=run + 1,
-                    runs=runs,
-                    done=done,
-                    count=chunks,
-                )
-                yield Progress(step, fraction, None, text, time.time())
+            async for run, known in items:
+                order = replace(order, perplexity=known)
+                yield _progress(step, run, 2 if files.reference else 1, known)
     except WizardError as error:
+        _keep_partial(order, folder, error.code)
         yield StepFinished(step, "failed", time.monotonic() - began, error.what, time.time(), error=error.as_json())
+        raise
+    except (asyncio.CancelledError, GeneratorExit):
+        _keep_partial(order, folder, STOPPED)
         raise
     folder.keep(order)
     yield StepFinished(step, "done", time.monotonic() - began, "", time.time())
     yield order
+
+
+def _progress(step: str, run: int, runs: int, known: Perplexity) -> Progress:
+    text = tr(
+        "run {number} of {runs}: {done} of {count} chunks",
+        number=run + 1,
+        runs=runs,
+        done=known.chunks,
+        count=known.of,
+    )
+    return Progress(step, (run + known.chunks / max(known.chunks, known.of, 1)) / runs, None, text, time.time())
+
+
+def _keep_partial(report: Quality, folder: Folder, why: str) -> None:
+    """Write what was printed so far, if it has a figure."""
+    if report.perplexity and report.perplexity.chunks:
+        folder.keep(replace(report, partial=why))
 
 
 def _check_space(files: Files, vocabulary: int, folder: Path) -> None:
@@ -153,8 +157,9 @@ def _check_space(files: Files, vocabulary: int, folder: Path) -> None:
         )
 
 
-async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, int, int] | Perplexity, None]:
-    """Run llama-perplexity; yields (run, chunks done, chunks), and the result last. Closing it stops the program.
+async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, Perplexity], None]:
+    """Run llama-perplexity, first for the reference if there is one; yields the run, and all figures so far, whenever
+    there are more. Closing it stops the program.
 
     Args:
         files: What to compare.
@@ -172,22 +177,28 @@ async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, int,
     if files.reference:
         store = ("--kl-divergence-base", str(base))
         runs = [(*common, "-m", str(files.reference), *store), (*runs[0], *store, "--kl-divergence")]
-    lines: list[str] = []
-    chunks = 0
+    known = _unknown(files)
     try:
         for number, argv in enumerate(runs):
-            lines = []
+            lines: list[str] = []
             async with aclosing(_output(argv, log)) as output:
                 async for line in output:
                     lines.append(line)
-                    if match := CHUNKS.search(line):
-                        chunks = int(match[1] or match[2])
-                    if done := DONE.findall(line):
-                        yield number, int(done[-1][0] or done[-1][1]), chunks
+                    before, known = known, taken(known, line)
+                    if known != before:
+                        yield number, known
             _check(lines, files)
     finally:
         base.unlink(missing_ok=True)
-    yield _result("\n".join(lines), files, chunks, log)
+    if not complete(known):
+        raise failed(tr("its output has no result"), log)
+
+
+def _unknown(files: Files) -> Perplexity:
+    """The result before anything is known."""
+    digest = hashlib.sha256(files.text.read_bytes()).hexdigest()
+    other = Divergence(str(files.reference)) if files.reference else None
+    return Perplexity(str(files.file), str(files.text), digest, CONTEXT, 0, None, other)
 
 
 async def _output(argv: tuple[str, ...], log: Path) -> AsyncGenerator[str, None]:
@@ -197,11 +208,12 @@ async def _output(argv: tuple[str, ...], log: Path) -> AsyncGenerator[str, None]
         raise failed(error.strerror or str(error), log) from error
     try:
         with log.open("a", encoding="utf-8") as file:
-            async for lines in child.output():
+            async for lines in child.output(ENDS):
                 for line in lines:
                     text = redact(plain(line.text))
                     file.write(text + "\n")
                     yield text
+                file.flush()
         status = await child.wait()
     except OSError as error:
         raise unwritable(log, error) from error
@@ -223,40 +235,6 @@ def _check(lines: list[str], files: Files) -> None:
 
 def _message(line: str) -> str:
     return LOGGED.sub("", one_line(line).strip())
-
-
-def _result(output: str, files: Files, chunks: int, log: Path) -> Perplexity:
-    if files.reference is None:
-        value = _interval(FINAL, output, log)
-        divergence = None
-    else:
-        value = _interval(_row(r"Mean PPL\(Q\)"), output, log)
-        p99 = re.search(rf"99\.0%\s+KLD:\s+{NUMBER}", output)
-        top = _interval(_row("Same top p"), output, log)
-        if p99 is None:
-            raise failed(tr("its output has no result"), log)
-        divergence = Divergence(
-            reference=str(files.reference),
-            perplexity=_interval(_row(r"Mean PPL\(base\)"), output, log),
-            ratio=_interval(_row(r"Mean PPL\(Q\)/PPL\(base\)"), output, log),
-            mean=_interval(_row(r"Mean +KLD"), output, log),
-            p99=float(p99[1]),
-            same_top=Interval(*(None if each is None else each / 100 for each in (top.value, top.low, top.high))),  # type: ignore[arg-type]
-        )
-    digest = hashlib.sha256(files.text.read_bytes()).hexdigest()
-    return Perplexity(str(files.file), str(files.text), digest, CONTEXT, chunks, value, divergence)
-
-
-def _row(name: str) -> re.Pattern[str]:
-    return re.compile(rf"{name} *: +{NUMBER} ± +{NUMBER}")
-
-
-def _interval(pattern: re.Pattern[str], output: str, log: Path) -> Interval:
-    match = pattern.search(output)
-    if match is None:
-        raise failed(tr("its output has no result"), log)
-    value, half = float(match[1]), Z * float(match[2])
-    return Interval(value, value - half, value + half)
 
 
 def unfit(path: Path, why: str) -> UsageError:

@@ -86,7 +86,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How far a GGUF file's predictions are from the reference's, per token of the text.
+    """How far a GGUF file's predictions are from the reference's, per token of the text; None: stopped before that.
 
     Attributes:
         reference: Path of the reference's file.
@@ -98,11 +98,11 @@ class Divergence:
     """
 
     reference: str
-    perplexity: Interval
-    ratio: Interval
-    mean: Interval
-    p99: float
-    same_top: Interval
+    perplexity: Interval | None = None
+    ratio: Interval | None = None
+    mean: Interval | None = None
+    p99: float | None = None
+    same_top: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,10 @@ class Perplexity:
         text: Path of the text.
         sha256: Of the text.
         context: Tokens of a chunk; the second half of each is predicted.
-        chunks: Chunks of the text.
-        value: Perplexity.
+        chunks: Chunks of which the figures are: of all, unless the report is partial.
+        value: Perplexity; None if it was stopped before that.
         divergence: From a reference; None without one.
+        of: Chunks of the text; 0 if unknown.
     """
 
     file: str
@@ -124,8 +125,9 @@ class Perplexity:
     sha256: str
     context: int
     chunks: int
-    value: Interval
+    value: Interval | None
     divergence: Divergence | None = None
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class Quality:
         differences: Between the two on the same questions: all tasks first.
         perplexity: Of a GGUF file.
         votes: Blind votes on answers of the two servers.
+        unasked: The prompts of a vote that have no answers yet, in the order in which they are asked.
         seed: Of the order of prompts and answers.
         partial: Why it is incomplete: ``stopped``, or an error's code; empty if it is complete.
     """
@@ -174,6 +177,7 @@ class Quality:
     differences: tuple[Difference, ...] = ()
     perplexity: Perplexity | None = None
     votes: tuple[Vote, ...] = ()
+    unasked: tuple[str, ...] = ()
     seed: int = 0
     partial: str = ""
 

@@ -9,12 +9,9 @@ from wizard.bench.load import Point
 from wizard.bench.measured import Measured
 from wizard.kernel.language import mark, tr
 from wizard.kernel.units import size
-from wizard.texts.benchmark import scale, words
 from wizard.texts.benchmark import tables as of_reports
-from wizard.texts.benchmark.chart import MOST_SERIES, Axis, Chart, Dot, LeftOut, Series, axis
-from wizard.texts.benchmark.charts import bound, bounds, dot
+from wizard.texts.benchmark import words
 from wizard.texts.benchmark.differences import differences
-from wizard.texts.benchmark.scale import Scale, drawable
 from wizard.texts.benchmark.tables import Row, Table
 from wizard.texts.benchmark.words import number
 
@@ -74,7 +71,7 @@ def summary(comparison: Comparison) -> tuple[Table, ...]:
     return tuple(table for table in (results(comparison, short=True), resources(comparison)) if table.rows)
 
 
-def _levels(comparison: Comparison) -> Iterator[tuple[Point, int, str, Measured]]:
+def levels(comparison: Comparison) -> Iterator[tuple[Point, int, str, Measured]]:
     """Each level with each server that was measured there: level, number and name of the server, figures."""
     points = dict.fromkeys(each.point for report in comparison.reports for each in report.points)
     for point in points:
@@ -91,7 +88,7 @@ def results(comparison: Comparison, *, short: bool = False) -> Table:
         *((tr("first token"), True), (tr("per token"), True), (tr("answer"), not short), (tr("failed"), not short)),
         (tr("good"), comparison.reports[0].level.given),
     )
-    rows = tuple(of_reports.chosen(columns, _result(comparison, *level, short)) for level in _levels(comparison))
+    rows = tuple(of_reports.chosen(columns, _result(comparison, *level, short)) for level in levels(comparison))
     about = tr(
         "Medians; times in ms. “times”: throughput ÷ that of {first}, with its 95% interval.",
         first=comparison.names[0],
@@ -131,7 +128,7 @@ def resources(comparison: Comparison) -> Table:
             number(measured.joules_per_token),
             number(cost(measured, price)),
         )
-        for point, _, name, measured in _levels(comparison)
+        for point, _, name, measured in levels(comparison)
     )
     if price is None:
         about = tr("Cost is unknown without a price: pass --cost-per-gpu-hour.")
@@ -230,88 +227,4 @@ def facts(comparison: Comparison) -> tuple[tuple[str, str], ...]:
         (tr("Each level"), words.runs(first.load)),
         (tr("Random seed"), str(first.load.seed)),
         (tr("Service level"), words.service_level(first.level)),
-    )
-
-
-# -- charts ------------------------------------------------------------------------------------------------------------
-
-
-def charts(comparison: Comparison) -> tuple[Chart | LeftOut, ...]:
-    """Throughput of each server by level, and against the time to first token."""
-    return (_by_level(comparison), _against(comparison))
-
-
-def _by_level(comparison: Comparison) -> Chart | LeftOut:
-    heading = tr("Throughput by load")
-    levels = [level for level in _levels(comparison) if level[3].tokens_per_s and level[1] < MOST_SERIES]
-    drawn = [(point, at, each.tokens_per_s) for point, at, _, each in levels if each.tokens_per_s]
-    drawn = [each for each in drawn if drawable(each[2].value)]
-    if not drawn:
-        return LeftOut("compared-throughput", heading, tr("The server counted no tokens."))
-    points = [*dict.fromkeys(point for point, _, _ in drawn)]
-    named = tuple((float(at), words.short_level(point)) for at, point in enumerate(points))
-    return Chart(
-        "compared-throughput",
-        heading,
-        tr("Bars are 95% intervals."),
-        Axis(tr("Level of load"), Scale(-0.5, len(points) - 0.5), named),
-        axis(tr("Output tokens/s"), scale.linear([end for _, _, rate in drawn for end in bounds(rate)])),
-        tuple(
-            Series(
-                comparison.names[server],
-                tuple(
-                    Dot(float(points.index(point)), rate.value, y_low=bound(rate.low), y_high=bound(rate.high))
-                    for point, at, rate in drawn
-                    if at == server
-                ),
-            )
-            for server in dict.fromkeys(at for _, at, _ in drawn)
-        ),
-        (),
-        tuple(
-            tr(
-                "{level}, {name}: {rate} tokens/s.",
-                level=words.level(point),
-                name=comparison.names[at],
-                rate=words.interval(rate),
-            )
-            for point, at, rate in drawn
-        ),
-    )
-
-
-def _against(comparison: Comparison) -> Chart | LeftOut:
-    heading = tr("Throughput and time to first token")
-    drawn = [
-        (point, at, each.tokens_per_s, each.ttft_ms.p50)
-        for point, at, _, each in _levels(comparison)
-        if at < MOST_SERIES and each.tokens_per_s and each.ttft_ms
-    ]
-    drawn = [each for each in drawn if drawable(each[2].value) and drawable(each[3].value)]
-    if not drawn:
-        return LeftOut("compared-ttft", heading, tr("No level has both values."))
-    return Chart(
-        "compared-ttft",
-        heading,
-        tr("Each point is a level of load, with its concurrency or rate. Bars are 95% intervals."),
-        axis(tr("Time to first token (ms)"), scale.suited([end for *_, wait in drawn for end in bounds(wait)])),
-        axis(tr("Output tokens/s"), scale.linear([end for _, _, rate, _ in drawn for end in bounds(rate)])),
-        tuple(
-            Series(
-                comparison.names[server],
-                tuple(dot(wait, rate, point) for point, at, rate, wait in drawn if at == server),
-            )
-            for server in dict.fromkeys(at for _, at, _, _ in drawn)
-        ),
-        (),
-        tuple(
-            tr(
-                "{level}, {name}: {rate} tokens/s, median {wait} ms.",
-                level=words.level(point),
-                name=comparison.names[at],
-                rate=words.interval(rate),
-                wait=words.interval(wait),
-            )
-            for point, at, rate, wait in drawn
-        ),
     )

@@ -9,7 +9,7 @@ from wizard.bench.comparison import Comparison
 from wizard.bench.environment import unwritable
 from wizard.bench.report import Report
 from wizard.bench.run import Run
-from wizard.texts.benchmark import compared, html, markdown
+from wizard.texts.benchmark import compared_charts, html, markdown
 from wizard.texts.benchmark.chart import Chart, LeftOut
 from wizard.texts.benchmark.charts import charts
 from wizard.texts.benchmark.png import png
@@ -28,7 +28,7 @@ def write(folder: Path, report: Report, runs: Sequence[Run], *, pictures: bool =
 
 def write_comparison(folder: Path, comparison: Comparison, *, pictures: bool = False) -> tuple[Path, ...]:
     """The same for a comparison; raises as `write`."""
-    drawn = compared.charts(comparison) if pictures else ()
+    drawn = compared_charts.charts(comparison) if pictures else ()
     return write_pages(folder, html.comparison_page(comparison), markdown.comparison_text(comparison), drawn)
 
 

@@ -13,7 +13,7 @@ from wizard.bench.report import Report
 from wizard.bench.run import Run
 from wizard.kernel.language import tr, used
 from wizard.kernel.values import to_json
-from wizard.texts.benchmark import charts, compared, tables, words
+from wizard.texts.benchmark import charts, compared, compared_charts, tables, words
 from wizard.texts.benchmark.chart import Chart, LeftOut
 from wizard.texts.benchmark.colors import ANY, DARK, LIGHT, STYLED, Colors, variables
 from wizard.texts.benchmark.markup import html
@@ -33,7 +33,7 @@ def comparison_page(comparison: Comparison) -> str:
     about = f"{tables.machine(comparison.reports[0])} · {comparison.made}"
     parts = (
         *map(table, compared.tables(comparison)),
-        f'<div class="charts">{_charts(compared.charts(comparison), STYLED, "chart")}</div>',
+        figures(compared_charts.charts(comparison)),
         what_ran(compared.facts(comparison), comparison.command),
         data(comparison),
     )
@@ -94,11 +94,10 @@ def lead(about: str, partial: str, warned: Sequence[str]) -> str:
 
 def _parts(report: Report, runs: Sequence[Run], colors: Colors, prefix: str) -> tuple[str, str, str]:
     """The first table, the charts, and everything else."""
-    drawn = _charts(charts.charts(report, runs), colors, prefix)
     first, *rest = tables.tables(report) or (None,)
     return (
         table(first) if first else f"<p>{html(tr('No level was measured.'))}</p>",
-        f'<div class="charts">{drawn}</div>',
+        figures(charts.charts(report, runs), colors, prefix),
         "".join([*map(table, filter(None, rest)), what_ran(tables.facts(report), report.command)]),
     )
 
@@ -112,8 +111,9 @@ def what_ran(facts: Iterable[Sequence[str]], command: str) -> str:
     )
 
 
-def _charts(drawn: Iterable[Chart | LeftOut], colors: Colors, prefix: str) -> str:
-    return "".join(_chart(each, colors, prefix) for each in drawn)
+def figures(drawn: Iterable[Chart | LeftOut], colors: Colors = STYLED, prefix: str = "chart") -> str:
+    """Charts; ``prefix`` begins the IDs of their elements."""
+    return f'<div class="charts">{"".join(_chart(each, colors, prefix) for each in drawn)}</div>'
 
 
 def _chart(chart: Chart | LeftOut, colors: Colors, prefix: str) -> str:

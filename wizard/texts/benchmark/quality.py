@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from wizard.bench.measured import Interval
 from wizard.bench.quality.proportions import sign_test, wilson
 from wizard.bench.quality.report import Difference, Perplexity, Quality, Score, Subject
 from wizard.bench.quality.tasks import NOT_SENT
@@ -17,6 +16,8 @@ from wizard.texts.benchmark import markdown as lines
 from wizard.texts.benchmark import tables, terminal
 from wizard.texts.benchmark.files import write_pages
 from wizard.texts.benchmark.markup import shown
+from wizard.texts.benchmark.quality_charts import charts
+from wizard.texts.benchmark.quality_words import exact, name, points, task
 from wizard.texts.benchmark.tables import Table
 from wizard.texts.benchmark.words import interval, interval_of_shares, number, share
 
@@ -32,15 +33,10 @@ def title(report: Quality) -> str:
     return tr("Quality of {model}", model=tr(" and ").join(names))
 
 
-def name(subject: Subject) -> str:
-    """A server's name."""
-    return subject.target.name
-
-
-def text(report: Quality, columns: int, *, listed: bool = False) -> str:
+def text(report: Quality, columns: int, *, listed: bool = False, titled: bool = True) -> str:
     """The report in lines of at most ``columns`` cells; ``listed``: a line per figure, for screen readers."""
     blocks = [
-        "\n".join(wrap(shown(line), columns) for line in (title(report), tables.machine(report))),
+        "\n".join(wrap(shown(line), columns) for line in (title(report), tables.machine(report))[not titled :]),
         wrap(shown(partial(report)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in warnings(report)),
         *(terminal.block(table, columns, listed) for table in tables_of(report)),
@@ -50,13 +46,14 @@ def text(report: Quality, columns: int, *, listed: bool = False) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def write(folder: Path, report: Quality) -> tuple[Path, ...]:
-    """Write ``report.html`` and ``report.md`` into ``folder``; returns their paths.
+def write(folder: Path, report: Quality, *, pictures: bool = False) -> tuple[Path, ...]:
+    """Write ``report.html`` and ``report.md`` into ``folder``, with ``pictures`` also its charts; returns their paths.
 
     Raises:
         WorkspaceError: TW-C68 if they cannot be written.
+        UsageError, HostError: TW-U66, TW-U67 if ``pictures`` cannot be drawn; the pages are there then.
     """
-    return write_pages(folder, page(report), as_markdown(report))
+    return write_pages(folder, page(report), as_markdown(report), charts(report) if pictures else ())
 
 
 def as_markdown(report: Quality) -> str:
@@ -76,7 +73,7 @@ def page(report: Quality) -> str:
     """The report as an HTML page."""
     lead = pages.lead(f"{tables.machine(report)} · {report.made}", partial(report), warnings(report))
     bare = replace(report, subjects=tuple(_bare(subject) for subject in report.subjects))
-    main = [pages.listed(meaning(report)), *map(pages.table, tables_of(report))]
+    main = [pages.listed(meaning(report)), pages.figures(charts(report)), *map(pages.table, tables_of(report))]
     main += [pages.what_ran(facts(report), report.command), pages.data(bare)]
     return pages.document(title(report), lead, main)
 
@@ -105,7 +102,7 @@ def _scores(report: Quality) -> Table:
     )
     rows = [
         (
-            _task(score.task, score.filter),
+            task(score.task, score.filter),
             *((name(subject),) if len(report.subjects) > 1 else ()),
             interval_of_shares(score.value),
             f"{_answered(score):,} / {len(score.items):,}",
@@ -116,10 +113,6 @@ def _scores(report: Quality) -> Table:
     ]
     about = tr("Mean score of the answered questions; for right or wrong answers, the share of right ones.")
     return Table(tr("Scores"), head, tuple(sorted(rows)), f"{about} {tr('95% intervals in parentheses.')}")
-
-
-def _task(task: str, filtered: str) -> str:
-    return task if filtered in ("none", "answer", "") else f"{task}, {filtered}"
 
 
 def _answered(score: Score) -> int:
@@ -134,8 +127,8 @@ def _differences(report: Quality) -> Table:
     head = (tr("Task"), tr("Difference in points"), tr("Questions"), tr("Better"), tr("Worse"), tr("p"))
     rows = tuple(
         (
-            _task(row.task, row.filter) or tr("all"),
-            _points(row.value),
+            task(row.task, row.filter) or tr("all"),
+            points(row.value),
             f"{row.questions:,}",
             f"{row.better:,}",
             f"{row.worse:,}",
@@ -154,13 +147,6 @@ def _differences(report: Quality) -> Table:
     return Table(tr("Difference"), head, rows, about)
 
 
-def _points(value: Interval) -> str:
-    if value.low is None or value.high is None:
-        return f"{value.value * 100:+.1f}"
-    low, high = f"{value.low * 100:+.1f}", f"{value.high * 100:+.1f}"
-    return tr("{value} ({low} to {high})", value=f"{value.value * 100:+.1f}", low=low, high=high)
-
-
 def _perplexity(measured: Perplexity | None) -> Table:
     head = (tr("Figure"), tr("Value"))
     if measured is None:
@@ -169,22 +155,18 @@ def _perplexity(measured: Perplexity | None) -> Table:
     if other := measured.divergence:
         rows += [
             (tr("Perplexity of {file}", file=Path(other.reference).name), interval(other.perplexity)),
-            (tr("Ratio of the two"), _exact(other.ratio)),
+            (tr("Ratio of the two"), exact(other.ratio)),
             (tr("KL divergence, mean (nats)"), interval(other.mean)),
             (tr("KL divergence, 99% of tokens at most"), number(other.p99)),
             (tr("Same most likely token"), interval_of_shares(other.same_top)),
         ]
     about = tr(
-        "Measured by llama-perplexity on {chunks} chunks of {context} tokens. 95% intervals in parentheses.",
+        "Measured by llama-perplexity on {chunks} of {all} chunks of {context} tokens. 95% intervals in parentheses.",
         chunks=measured.chunks,
+        all=measured.of or measured.chunks,
         context=measured.context,
     )
     return Table(tr("Perplexity"), head, tuple(rows), about)
-
-
-def _exact(value: Interval) -> str:
-    low, high = value.low or 0.0, value.high or 0.0
-    return tr("{value} ({low} to {high})", value=f"{value.value:.4f}", low=f"{low:.4f}", high=f"{high:.4f}")
 
 
 def _votes(report: Quality) -> Table:
@@ -193,7 +175,7 @@ def _votes(report: Quality) -> Table:
     rows = tuple(
         (one_line(vote.prompt)[:70], tr("tie") if vote.choice == -1 else name(report.subjects[names[vote.choice]]))
         for vote in report.votes
-        if vote.choice is not None
+        if vote.choice is not None and not report.partial  # the rest is still to be voted on, without names
     )
     return Table(tr("Votes"), head, rows, tr("The answers were shown without names and in random order."))
 
@@ -241,6 +223,8 @@ def _divergence(measured: Perplexity | None) -> Iterator[str]:
     if measured is None or measured.divergence is None:
         return
     ratio, same = measured.divergence.ratio, measured.divergence.same_top
+    if ratio is None or same is None:
+        return
     low, high = ratio.low or 0.0, ratio.high or 0.0
     if low <= 1 <= high:
         most = f"{max(abs(low - 1), abs(high - 1)) * 100:.2g}%"
@@ -260,6 +244,10 @@ def _divergence(measured: Perplexity | None) -> Iterator[str]:
 
 def _preference(report: Quality) -> Iterator[str]:
     choices = [vote.choice for vote in report.votes if vote.choice is not None]
+    if report.partial and report.votes:
+        count = len(report.votes) + len(report.unasked)
+        yield tr("{votes} of {count} votes. The result comes after the last one.", votes=len(choices), count=count)
+        return
     if not choices:
         return
     first, second = map(name, report.subjects)

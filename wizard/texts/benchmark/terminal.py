@@ -44,11 +44,11 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
     return "\n\n".join(filter(None, blocks))
 
 
-def comparison_text(comparison: Comparison, columns: int, *, listed: bool = False) -> str:
+def comparison_text(comparison: Comparison, columns: int, *, listed: bool = False, titled: bool = True) -> str:
     """A comparison in lines of at most ``columns`` cells; see `text`."""
     head = (compared.title(comparison), compared.how(comparison), tables.machine(comparison.reports[0]))
     blocks = [
-        "\n".join(wrap(shown(line), columns) for line in head),
+        "\n".join(wrap(shown(line), columns) for line in head[not titled :]),
         wrap(shown(compared.partial(comparison)), columns),
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in compared.warnings(comparison)),
         *(block(table, columns, listed) for table in compared.summary(comparison)),

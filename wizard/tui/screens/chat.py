@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from textual import work
 from textual.app import ComposeResult
@@ -29,7 +30,7 @@ from wizard.tui.screens.chat_copying import Copying
 from wizard.tui.screens.chat_escape import Escaping
 from wizard.tui.screens.chat_history import Remembering
 from wizard.tui.screens.chat_keys import KEYS, applies
-from wizard.tui.screens.chat_servers import NEXT, SECOND, ask_leaving, ask_model
+from wizard.tui.screens.chat_servers import NEXT, OPPONENT, SECOND, ask_leaving, ask_model
 from wizard.tui.screens.modal import ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.views.chat import ChatEnd, ChatView, NextAction, joined, taking_turns, welcome
@@ -41,6 +42,9 @@ from wizard.tui.widgets.model_chat import ModelChat
 from wizard.tui.widgets.prompt import Prompt
 from wizard.tui.widgets.race import RacePanel
 from wizard.tui.widgets.transcript_search import TranscriptSearch
+
+if TYPE_CHECKING:
+    from wizard.tui.app import WizardApp
 
 TINY = 12
 """Lines of a terminal below which every optional part is hidden."""
@@ -186,6 +190,16 @@ class ChatScreen(Commanding, Remembering, Escaping, Copying, StageScreen[ChatEnd
             await self.talks.join(endpoint)
             self.notify(joined(endpoint.title, kept=not self.keeping.private), markup=False)
         self.show_state()
+
+    @work(exclusive=True, group="form")
+    async def action_vote(self) -> None:
+        """Vote on answers of this model and a second one, without their names."""
+        from wizard.tui.voting import vote
+
+        second = self.talks.second.endpoint if self.talks.second else None
+        second = second or await ask_model(self.app, self.calls, self.endpoint, tr(OPPONENT))
+        if second is not None:
+            await vote(cast("WizardApp", self.app), self.calls.voting(self.endpoint, second))
 
     async def part(self) -> None:
         """End the comparison; only the first model answers from now on."""

@@ -30,6 +30,7 @@ MODEL = Question(
 Leaving: TypeAlias = Literal["leave", "stop", "stay"] | NextAction
 """What to do when the chat is left."""
 SECOND = mark("Which model do you want to compare with?")
+OPPONENT = mark("Which model's answers do you want to vote on, besides this one's?")
 NEXT = mark("Which model should answer from now on?")
 
 

@@ -21,11 +21,13 @@ from wizard.kernel.language import mark, tr
 from wizard.tui import background
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.views.welcome import Row, Server, WelcomeView, best, machine, right, rows
+from wizard.tui.widgets.chrome import active_keys, key_name
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.picker import Picker
 
 if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
+    from wizard.doctor.finding import Finding
     from wizard.plan.offers import Suggestion
     from wizard.probe.host import Host
 
@@ -52,6 +54,7 @@ class WelcomeScreen(StageScreen[Selection]):
         suggestions: Models for a machine, the recommended one first.
         servers: Running servers, and those being built.
         nearby: Servers of other programs on this machine.
+        doctor: What keeps this machine from serving, from the checks that only read files.
         view: The earlier state.
     """
 
@@ -65,6 +68,7 @@ class WelcomeScreen(StageScreen[Selection]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Choose"), id="welcome.accept", priority=True, key_display="⏎"),
         Binding("r", "look", mark("Refresh"), id="welcome.look"),
+        Binding("d", "app.doctor", mark("Check for problems"), id="welcome.doctor", show=False),
     ]
     view: reactive[WelcomeView] = reactive(WelcomeView())
 
@@ -74,10 +78,12 @@ class WelcomeScreen(StageScreen[Selection]):
         suggestions: Callable[[Host], Sequence[Suggestion]],
         servers: Callable[[], Sequence[Server]],
         nearby: Callable[[], Sequence[Nearby]],
+        doctor: Callable[[Host], Sequence[Finding]],
         view: WelcomeView,
     ) -> None:
         super().__init__()
         self._probe, self._suggestions, self._servers, self._nearby = probe, suggestions, servers, nearby
+        self._doctor = doctor
         self.rows: list[Row] = []
         """What the list shows."""
         self._touched = False
@@ -89,6 +95,7 @@ class WelcomeScreen(StageScreen[Selection]):
         yield from self.framed(
             Static(classes="heading"),
             Static(id="machine-lines", markup=False),
+            Static(id="problem", markup=False),
             ErrorPanel(),
             Picker(id="ways"),
         )
@@ -130,6 +137,9 @@ class WelcomeScreen(StageScreen[Selection]):
             if host is None or changed:
                 host = await background.call(self._probe)
             self.view = replace(self.view, host=host, error=None)
+            if host.is_here:
+                findings = await background.call(partial(self._doctor, host))
+                self.view = replace(self.view, findings=tuple(findings))
             if again or changed or self.view.suggestions is None:
                 suggestions = await background.call(partial(self._suggestions, host))
                 self.view = replace(self.view, suggestions=tuple(suggestions))
@@ -187,12 +197,28 @@ class WelcomeScreen(StageScreen[Selection]):
                 server = Server(name, "", other.endpoints[0])
         self.dismiss(Selection(row, server, recommended.ref if row == "serve" and recommended else ""))
 
+    def _show_problem(self, findings: Sequence[Finding]) -> None:
+        """What is worst, in one line, with the key for all of it, which the user may have changed."""
+        self.query_one("#problem").display = False
+        if not findings:
+            return
+        from wizard.texts.doctor.report import SIGNS, headline  # not loaded before there are findings
+
+        if worst := headline(findings):
+            status, text = worst
+            key = next((each.binding.key for each in active_keys(self) if each.binding.id == "welcome.doctor"), "")
+            sign = (f"{SIGNS[status]} ", "bold $error" if status == "fail" else "bold $warning")
+            line = Content.assemble((f"[{key_name(key)}] ", "bold $accent"), sign, text)
+            self.query_one("#problem", Static).update(line)
+            self.query_one("#problem").display = True
+
     def watch_view(self, view: WelcomeView) -> None:
         """Show the state."""
         self.query_one(".heading", Static).update(
             Content(tr("From a bare machine to chatting with a model that you serve yourself"))
         )
         self.query_one("#machine-lines", Static).update(Content("\n".join(machine(view))))
+        self._show_problem(view.findings)
         self.query_one(ErrorPanel).show(view.error)
         picker, before = self.query_one(Picker), self.rows
         here = before[picker.highlighted].id if before and picker.highlighted is not None else ""

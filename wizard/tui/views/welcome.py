@@ -13,6 +13,7 @@ from wizard.kernel.units import size
 
 if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
+    from wizard.doctor.finding import Finding
     from wizard.kernel.errors import WizardError
     from wizard.plan.offers import Suggestion
     from wizard.plan.plan import Plan
@@ -48,6 +49,8 @@ class WelcomeView:
     """None until they are found."""
     nearby: tuple[Nearby, ...] = ()
     """Servers of other programs on this machine."""
+    findings: tuple[Finding, ...] = ()
+    """Of the checks that only read files."""
     explanations: bool = False
     """Whether explanations are on, so that the user sees every stage."""
     without: frozenset[str] = frozenset()
