@@ -27,6 +27,7 @@ from wizard.plan.prerequisites import Prerequisite
 from wizard.probe.host import Host
 from wizard.probe.live import Reading
 from wizard.repository.lint import Report
+from wizard.run.build import Build
 from wizard.run.clean import Image, Item
 from wizard.run.events import Event, Ready
 from wizard.serve.causes import Finding
@@ -114,6 +115,8 @@ OUTPUT: dict[str, Any] = {
     "lint": Report,
     "run": Event,
     "up": Event,
+    "attach": Event,
+    "cancel": Build | None,
     "demo": Event | Answer,
     "status": list[Status],
     "logs": list[str],

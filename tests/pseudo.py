@@ -19,7 +19,7 @@ CODE = "pseudo"
 _DATA = re.compile(
     r"""
       `[^`]*`                          # commands and names in text
-    | TW-[A-Z]\d\d                     # codes
+    | TW-[A-Z]\d{2,3}                  # codes
     | https?://\S+
     | --[a-z][\w-]*                    # flags
     | \{[^{}]*\}                       # choices of a flag

@@ -13,7 +13,7 @@ import pytest
 from wizard.kernel import errors
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-CODE = re.compile(r"TW-[A-Z]\d\d")
+CODE = re.compile(r"TW-[A-Z]\d{2,3}")
 LETTERS = {
     "P": "probe",
     "M": "model",

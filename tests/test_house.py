@@ -177,7 +177,7 @@ WRITTEN = {
     ("wizard/plan/prerequisites.py", "found"),
     ("wizard/catalog/explanations.py", "what"),
     ("wizard/kernel/errors.py", "what"),
-    ("wizard/notebook/build_process.py", "what"),
+    ("wizard/run/build.py", "what"),
     ("wizard/probe/host.py", "what"),
     ("wizard/repository/linting/finding.py", "what"),
 }

@@ -62,6 +62,8 @@ COMMANDS = (
     "run failing.json --yes",
     "up demo --offline --yes",
     "demo --offline",
+    "attach",
+    "cancel",
     "status",
     "logs other",
     "logs",

@@ -15,7 +15,9 @@ import pytest
 
 from tests.e2e.conftest import Wizard, until
 from tests.processes import KILLS
+from wizard.journey import building
 from wizard.kernel import proctable
+from wizard.kernel.paths import Workspace
 from wizard.probe.ports import choose
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.timeout(900)]
@@ -312,12 +314,14 @@ def test_a_changed_plan_restarts_the_server(wizard: Wizard) -> None:
 def test_a_second_wizard_is_refused_and_the_first_continues(wizard: Wizard) -> None:
     process = wizard.start("up", "demo", "--yes", "--json")
     until(process, '"StepStarted"')
-    process.send_signal(signal.SIGSTOP)  # or it might be done before the others have begun
-    assert "TW-K04" in wizard.run("up", "demo", "--yes", status=6)
-    assert "TW-K04" in wizard.run("demo", status=6)
+    running = building(Workspace(wizard.workspace))
+    assert running is not None
+    os.kill(running.pid, signal.SIGSTOP)  # or it might be done before the others have begun
+    assert "TW-R100" in wizard.run("up", "demo", "--yes", status=6)
+    assert "TW-R100" in wizard.run("demo", status=6)
     assert "TW-K04" in wizard.run("down", "demo", status=6)
     assert "TW-K04" in wizard.run("clean", "--yes", status=6)
-    process.send_signal(signal.SIGCONT)
+    os.kill(running.pid, signal.SIGCONT)
     output, _ = process.communicate()
     assert process.returncode == 0
     assert json.loads(output.splitlines()[-1])["event"] == "Ready"

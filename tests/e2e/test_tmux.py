@@ -116,3 +116,16 @@ def test_a_killed_tmux_takes_the_wizard_along_and_leaves_the_server(wizard: Wiza
         tmux.says("kill-server")
         assert over(processes)
     assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"
+
+
+def test_a_build_begun_in_a_window_that_is_killed_is_watched_to_its_end(wizard: Wizard, tmux: Tmux) -> None:
+    terminal = tmux.opens(wizard.argv("up", "demo", "--yes"))
+    terminal.shows("Wait until the model is ready")
+    (pid,) = tmux.says("list-panes", "-F", "#{pane_pid}").split()
+    with opened([int(pid)]) as processes:
+        tmux.says("kill-server")
+        assert over(processes)
+    watched = wizard.run("attach", "--json").splitlines()
+    assert json.loads(watched[0])["event"] == "StepStarted"
+    assert json.loads(watched[-1])["event"] == "Ready"
+    assert {load["name"]: load["state"] for load in json.loads(wizard.run("status", "--json"))}["demo"] == "ready"

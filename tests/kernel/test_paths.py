@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wizard.kernel import paths
+from wizard.kernel import lock, paths
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.lock import writing
 from wizard.kernel.paths import Workspace, server_name, suggest_name
@@ -87,6 +87,16 @@ def test_the_second_writer_gets_an_error_that_names_the_first(tmp_path: Path) ->
             pass
     with writing(workspace):  # and it is free again afterwards
         pass
+
+
+def test_a_writer_that_cannot_be_named_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another name space, before it has written its pid."""
+    workspace = Workspace.at(tmp_path)
+    monkeypatch.setattr(lock, "_holder", lambda _: "")
+    with writing(workspace), pytest.raises(WorkspaceError) as caught, writing(workspace):
+        pass
+    assert caught.value.code == "TW-K04"
+    assert caught.value.what == f"another wizard is using {tmp_path}"
 
 
 def test_a_full_disk_is_an_error_but_the_workspace_can_still_be_locked(tmp_path: Path) -> None:

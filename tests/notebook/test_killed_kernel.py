@@ -41,9 +41,9 @@ def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Ke
     yield started
     for kernel in started:
         kernel.end()
-    for note in tmp_path.rglob("build.json"):
+    for record in tmp_path.rglob("build.jsonl"):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(json.loads(note.read_text())["pid"], signal.SIGTERM)
+            os.kill(json.loads(record.read_text().splitlines()[0])["pid"], signal.SIGTERM)
 
 
 def kernel_of(kernels: list[Kernel]) -> Kernel:

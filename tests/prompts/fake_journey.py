@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence, Set
 from contextlib import aclosing
 from dataclasses import replace
@@ -47,6 +48,7 @@ from wizard.plan.ports import Ports
 from wizard.plan.questions import BY_NAME
 from wizard.plan.workshop import with_pins, with_seat
 from wizard.probe.host import Host
+from wizard.run.build import Build
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished, StepStarted
 from wizard.serve.care import Care
@@ -241,7 +243,12 @@ class FakeJourney(FakeBench):
         return replace(plan, facts=facts, choice=choice, host=host.source, notes=("Port 8000 is held.",))
 
     async def run(
-        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+        self,
+        plan: Plan,
+        *,
+        redo: Set[str] = frozenset(),
+        skip: Set[str] = frozenset(),
+        leaving: threading.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         for done, verb in ((redo, "redo"), (skip, "skip")):
             for step in done:
@@ -264,6 +271,14 @@ class FakeJourney(FakeBench):
             raise error
         yield StepFinished("repository", "done", 0.1, "", 0.7)
         yield Ready(replace(ENDPOINT, name=plan.name, model=plan.name), 0.8)
+
+    def building(self, workspace: Workspace) -> Build | None:
+        return None
+
+    def attach(
+        self, workspace: Workspace, name: str | None = None, *, leaving: threading.Event
+    ) -> AsyncGenerator[Event, None]:
+        raise NotImplementedError
 
     def statuses(self, workspace: Workspace) -> list[Status]:
         ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")

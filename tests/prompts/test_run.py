@@ -113,7 +113,7 @@ def test_of_a_server_that_does_not_get_ready_its_own_log_is_shown(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Dying(FakeJourney):
-        async def run(self, plan, *, redo=frozenset(), skip=frozenset()):  # type: ignore[no-untyped-def,override]
+        async def run(self, plan, *, redo=frozenset(), skip=frozenset(), leaving=None):  # type: ignore[no-untyped-def,override]
             yield StepFinished("ready", "failed", 0.1, "Triton ended", 0.7)
             raise ServerError("TW-S04", "Triton ended", "Look at its log.")
 

@@ -53,6 +53,7 @@ from wizard.plan.offers import Suggestion
 from wizard.plan.plan import Plan
 from wizard.probe.host import Host
 from wizard.probe.live import Monitor, Reading
+from wizard.run.build import Build
 from wizard.run.events import Event
 from wizard.serve.care import Care
 from wizard.serve.endpoint import Endpoint
@@ -101,6 +102,11 @@ class FakeJourney(FakeBench):
     """None computes it."""
     planned: Plan | WizardError = field(default_factory=plan)
     earlier: Plan | None = None
+    elsewhere_built: Build | None = None
+    """A build that another process runs, of the plan that is `earlier`."""
+    attached: list[str | None] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """Names of the builds that were left running."""
     script: Callable[[Plan], list[Event]] = events
     run_error: WizardError | None = None
     hold_run: bool = False
@@ -261,7 +267,12 @@ class FakeJourney(FakeBench):
         return self.earlier if self.earlier and self.earlier.name in names else None
 
     async def run(
-        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+        self,
+        plan: Plan,
+        *,
+        redo: Set[str] = frozenset(),
+        skip: Set[str] = frozenset(),
+        leaving: threading.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         self.runs += 1
         self.otherwise = (redo, skip)
@@ -274,8 +285,21 @@ class FakeJourney(FakeBench):
             if self.run_error is not None:
                 raise self.run_error
         except (GeneratorExit, asyncio.CancelledError):
-            self.closed.append("run")
+            if leaving is not None and leaving.is_set():
+                self.left.append(plan.name)
+            else:
+                self.closed.append("run")
             raise
+
+    def building(self, workspace: Workspace) -> Build | None:
+        return self.elsewhere_built
+
+    def attach(
+        self, workspace: Workspace, name: str | None = None, *, leaving: threading.Event
+    ) -> AsyncGenerator[Event, None]:
+        self.attached.append(name)
+        assert self.earlier is not None
+        return self.run(self.earlier, leaving=leaving)
 
     def statuses(self, workspace: Workspace) -> list[Status]:
         off = [Status(name, "stopped", None, "") for name in self.off]

@@ -7,6 +7,7 @@ group with a grandchild.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,14 @@ WAITING = Command(("sh", "-c", "sleep 600 & echo it waits; wait"))
 
 class FakeUpToTheRun(FakeJourney):
     def run(
-        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+        self,
+        plan: Plan,
+        *,
+        redo: Set[str] = frozenset(),
+        skip: Set[str] = frozenset(),
+        leaving: threading.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
-        return journey.run(plan, redo=redo, skip=skip)
+        return journey.run(plan, redo=redo, skip=skip, leaving=leaving)
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import events, plan
 from tests.tui.walking import StillApp, screen, to_build, wait_for
 from wizard.kernel.errors import CancelledError, StepError
+from wizard.run.build import Build
 from wizard.tui.app import WizardApp
 from wizard.tui.flow import Flow
 from wizard.tui.screens.build import BuildScreen
@@ -149,3 +150,35 @@ def test_how_far_a_build_is_goes_by_the_estimates() -> None:
         shares.append(share(view, made))
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+async def test_a_build_of_another_window_is_joined_watched_and_stopped() -> None:
+    made = held()
+    made.earlier = plan()
+    made.elsewhere_built = Build("demo", os.getpid(), "1", "", 0.0)
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        welcome = await screen(pilot, WelcomeScreen)
+        await wait_for(pilot, lambda: any(server.building for server in welcome.view.servers or ()))
+        assert made.attached == ["demo"]
+        await pilot.press("home", "enter")
+        build = await screen(pilot, BuildScreen)
+        await wait_for(pilot, lambda: build.view.progress)
+        assert made.runs == 1, "it was joined, and not started again"
+        made.elsewhere_built = None
+        await pilot.press("escape")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
+        assert "run" in made.closed
+
+
+async def test_a_build_that_is_stopped_in_another_window_is_stopped_and_not_failed() -> None:
+    made = held()
+    made.run_error = CancelledError("TW-U07", "the build was stopped; completed steps are kept", "Run `up` again.")
+    async with StillApp(made).run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: made.held)
+        assert made.held is not None
+        made.held.set()
+        await wait_for(pilot, lambda: build.view.phase is Phase.CANCELLED)
+        assert "Stopped" in str(build.query_one("#outcome").render())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,12 @@ class FakeTalker(FakeJourney):
     log_lines: asyncio.Queue[tuple[str, ...]] = field(default_factory=asyncio.Queue)
 
     async def run(
-        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+        self,
+        plan: Plan,
+        *,
+        redo: Set[str] = frozenset(),
+        skip: Set[str] = frozenset(),
+        leaving: threading.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         yield StepStarted("environment", "Create", 1, 6, 0.0)
         while True:

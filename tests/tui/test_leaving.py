@@ -211,7 +211,7 @@ async def test_leaving_names_what_is_stopped_and_that_the_wizard_ends() -> None:
             await screen(pilot, BuildScreen)
     assert questions == [
         ("Stop building demo", "Continue", "Stop it"),
-        ("Stop building demo", "Continue", "Stop it and quit"),
+        ("Stop building demo", "Continue", "Quit; the build continues", "Stop it and quit"),
     ]
 
 
@@ -228,7 +228,7 @@ async def test_a_question_without_an_answer_is_not_sent_with_the_next() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals) -> None:
+async def test_a_signal_leaves_and_a_closed_window_leaves_the_build_running(number: signal.Signals) -> None:
     made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
     app = StillApp(made)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -236,8 +236,28 @@ async def test_a_signal_stops_the_running_step_and_leaves(number: signal.Signals
         await wait_for(pilot, lambda: build.view.progress)
         os.kill(os.getpid(), number)
         await wait_for(pilot, lambda: app._exit)
-        assert "run" in made.closed
+    assert ("run" in made.closed, made.left) == ((False, ["demo"]) if number is signal.SIGHUP else (True, []))
     assert app.return_value == CancelledError.exit_code
+
+
+async def test_quitting_can_leave_a_build_running_and_names_how_to_watch_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = FakeJourney(hold_run=True, script=lambda plan: events(plan, until="model"))
+    app = StillApp(made)
+    async with app.run_test(size=(80, 24)) as pilot:
+        build = await to_build(pilot)
+        await wait_for(pilot, lambda: build.view.progress)
+        await pilot.press("ctrl+q")
+        await screen(pilot, AskScreen)
+        await pilot.press("down", "enter")
+        await wait_for(pilot, lambda: app._exit)
+    assert (made.left, made.closed) == (["demo"], ["monitor"] * made.closed.count("monitor"))
+    assert app.return_value == 0
+    app._print_error_renderables()
+    printed = "".join(capsys.readouterr().err.split())
+    assert f"--workspace{app.workspace.root}attach" in printed
+    assert f"--workspace{app.workspace.root}cancel" in printed
 
 
 async def test_less_than_a_second_left_is_not_shown() -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from wizard import journey
+from wizard.kernel.paths import Workspace
 from wizard.tui.terminal_driver import Display
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -78,4 +80,5 @@ def test_the_wizard_works_in_a_terminal_that_another_program_left_in_non_blockin
             wizard.send("\r")
         wizard.expect("it waits")
     finally:
+        journey.cancel(Workspace(tmp_path))
         wizard.close(force=True)

@@ -23,8 +23,10 @@ from textual.events import Key, Paste
 from tests.processes import of_step, opened, over
 from tests.tui.browser import Browser, program
 from tests.tui.web_server import Served, fake, served
+from wizard import journey
 from wizard.kernel import proctable
 from wizard.kernel.extras import install
+from wizard.kernel.paths import Workspace
 
 needs_browser = pytest.mark.skipif(program() is None, reason="no chromium on PATH")
 FORBIDDEN = 403
@@ -35,6 +37,7 @@ UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket"}
 def page(tmp_path: Path) -> Iterator[Served]:
     with served(*fake(tmp_path)) as page:
         yield page
+    journey.cancel(Workspace(tmp_path))
 
 
 @asynccontextmanager
@@ -278,7 +281,9 @@ async def test_the_page_shows_the_wizard_takes_keys_and_loads_nothing_from_elsew
 
 @needs_browser
 @pytest.mark.parametrize("end", ["tab closed", "server interrupted", "server killed"])
-async def test_whatever_goes_away_no_step_and_no_wizard_is_left(page: Served, tmp_path: Path, end: str) -> None:
+async def test_whatever_goes_away_no_wizard_is_left_and_the_build_continues(
+    page: Served, tmp_path: Path, end: str
+) -> None:
     def wizards() -> list[Path]:
         return [each for each in Path("/proc").glob("[0-9]*") if _is_wizard(each, tmp_path)]
 
@@ -287,16 +292,18 @@ async def test_whatever_goes_away_no_step_and_no_wizard_is_left(page: Served, tm
             await to_the_step(browser, page)
             assert len(wizards()) == 1
             steps = await asyncio.to_thread(of_step, tmp_path, 2)
-            pids = [*(int(each.name) for each in wizards()), *(row.pid for row in steps)]
-            processes = stack.enter_context(opened(pids))
+            processes = stack.enter_context(opened(int(each.name) for each in wizards()))
             if end == "server interrupted":
                 await asyncio.to_thread(page.ends)
                 await browser.loads("getComputedStyle(document.querySelector('.ended')).display == 'block'")
             elif end == "server killed":
                 page.process.kill()
         assert await asyncio.to_thread(over, processes)
-    assert proctable.marked(proctable.STEP_MARK, str(tmp_path)) == []
     assert wizards() == []
+    left = {row.pid for row in proctable.marked(proctable.STEP_MARK, str(tmp_path))}
+    assert left == {row.pid for row in steps}
+    assert await asyncio.to_thread(journey.cancel, Workspace(tmp_path)) is not None
+    assert proctable.marked(proctable.STEP_MARK, str(tmp_path)) == []
 
 
 def _is_wizard(process: Path, workspace: Path) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from wizard.cli import (
     bench,
+    building,
     bundle,
     diagnose,
     doctor,
@@ -32,6 +33,8 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], int]] = {
     "run": serving.run,
     "up": serving.up,
     "demo": serving.demo,
+    "attach": building.attach,
+    "cancel": building.cancel,
     "status": serving.status,
     "logs": serving.logs,
     "diagnose": diagnose.diagnose,

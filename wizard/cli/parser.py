@@ -304,6 +304,19 @@ def _add_run(commands: Commands) -> None:
     _add_constraints(up, argparse.SUPPRESS)
     demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
+    _add_builds(commands)
+
+
+def _add_builds(commands: Commands) -> None:
+    """The commands for builds, which continue when their window is closed."""
+    which = tr("the server that is built (default: the running build, else the last one)")
+    about = tr("watch a build from its beginning to its end; Ctrl-C leaves the view only")
+    attach = _command(commands, "attach", about, "attach\nattach demo --verbose\nattach --json")
+    attach.add_argument("name", nargs="?", metavar="NAME", help=which)
+    attach.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
+    about = tr("stop the running build; completed steps are kept")
+    cancel = _command(commands, "cancel", about, "cancel\ncancel demo")
+    cancel.add_argument("name", nargs="?", metavar="NAME", help=tr("only if it is the build of this server"))
 
 
 def _verify(command: argparse.ArgumentParser) -> None:

@@ -7,24 +7,22 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from wizard.cli.building import carry_out, offer, tell_next
 from wizard.cli.command_lines import command_line, fit, typed_command
-from wizard.cli.exposure import exposure_of, from_elsewhere
+from wizard.cli.exposure import exposure_of
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.tools import tools_of
 from wizard.cli.walk import constraints_given, make_plan
-from wizard.cli.workshop import explanations_of, pinned_answers, workshop_options
+from wizard.cli.workshop import pinned_answers, workshop_options
 from wizard.kernel.errors import CancelledError, ServerError, UsageError, WorkspaceError
 from wizard.kernel.language import mark, tr
 
 if TYPE_CHECKING:
     from wizard.plan.plan import Plan
-    from wizard.run.events import Event
     from wizard.serve.endpoint import Endpoint
     from wizard.serve.exposure import Exposure
 
@@ -91,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan = from_json(Plan, text, where=arguments.plan)
     if workspace_of(arguments) != Workspace.at(plan.workspace):
         arguments.workspace = plan.workspace  # answers refer to the plan
+    if offer(arguments):
+        return 0
     if plan.is_for_here and not arguments.yes:  # whoever wrote it, it can run any command
         _ask_to_go(plan, arguments, files=True)
     return _serve(plan, arguments, exposure_of(arguments, workspace_of(arguments)))
@@ -98,6 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def up(arguments: argparse.Namespace) -> int:
     """`triton-wizard up`."""
+    if offer(arguments):
+        return 0
     plan = make_plan(arguments)
     if not arguments.yes:
         _ask_to_go(plan, arguments)
@@ -110,7 +112,7 @@ def _serve(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None)
     if arguments.verify and plan.is_for_here:
         _verify(arguments, plan.name)
     carry_out(plan, arguments, exposure)
-    _tell_next(plan, arguments, exposure)
+    tell_next(plan.name, arguments, exposure)
     return 0
 
 
@@ -125,29 +127,6 @@ def _verify(arguments: argparse.Namespace, name: str) -> None:
 
     seen = is_terminal(sys.stderr) and not arguments.json
     journey.verify(workspace_of(arguments), name, show if seen else lambda _: None)
-
-
-def _tell_next(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None) -> None:
-    """Show the measured and predicted memory, and how to chat with the server and stop it."""
-    from wizard import journey
-    from wizard.advise.calibration import text
-    from wizard.chat.elsewhere import question
-    from wizard.kernel.text import table
-
-    if arguments.json:
-        return
-    if measurement := journey.calibration(workspace_of(arguments)).latest_of(plan.name):
-        print(f"\n{text(measurement)}", file=sys.stderr)
-    commands = (
-        (tr("Chat with it:"), command_line(arguments, "chat", plan.name)),
-        (tr("Stop it:"), command_line(arguments, "down", plan.name)),
-    )
-    print(f"\n{table(commands)}", file=sys.stderr)
-    endpoint = journey.endpoint(workspace_of(arguments), plan.name)
-    if endpoint.openai:
-        print(f"\n{tr('From other programs, for example:')}\n{question(endpoint)}", file=sys.stderr)
-        if url := from_elsewhere(exposure, endpoint.openai):
-            print(tr("From other machines: {url}", url=url), file=sys.stderr)
 
 
 def _announce(plan: Plan) -> None:
@@ -179,42 +158,6 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace, *, files: bool = False
         )
 
 
-def carry_out(plan: Plan, arguments: argparse.Namespace, exposure: Exposure | None = None) -> None:
-    """Run a plan and show its events; Ctrl-C or SIGTERM stops the running step with all its processes."""
-    from wizard import journey
-    from wizard.prompts.event_printer import EventPrinter
-    from wizard.prompts.interrupt import until_stopped
-    from wizard.prompts.value_text import step_explanations
-    from wizard.run.events import event_data
-
-    workshop = explanations_of(arguments)
-    explanation = step_explanations(plan, workshop) if workshop else None
-    printer = None if arguments.json else EventPrinter(sys.stderr, arguments.verbose, explanation)
-
-    def show(event: Event) -> None:
-        if printer:
-            printer.show(event)
-        else:
-            print_json(event_data(event))
-
-    overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    events = journey.run(plan, exposure=exposure, keep=getattr(arguments, "keep", None), **overrides)
-    if not until_stopped(_events(events, show), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
-        if printer:
-            printer.end()
-        raise CancelledError(
-            "TW-U07",
-            tr("stopped; completed steps are kept"),
-            tr("To continue, run `{command}`.", command=typed_command(arguments)),
-        )
-
-
-async def _events(events: AsyncGenerator[Event, None], show: Callable[[Event], None]) -> None:
-    async with aclosing(events):
-        async for event in events:
-            show(event)
-
-
 def demo(arguments: argparse.Namespace) -> int:
     """`triton-wizard demo`: the whole workflow with the offline model; no server is left running."""
     from wizard import journey
@@ -230,7 +173,7 @@ def demo(arguments: argparse.Namespace) -> int:
         server.name for server in journey.statuses(workspace) if server.state in ("ready", "starting")
     }
     try:
-        carry_out(plan, arguments)
+        carry_out(plan, arguments, outlives=False)  # it leaves no server running
         endpoint = journey.endpoint(workspace, plan.name)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, goes through the cleanup below
         if not arguments.json:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import threading
+
     from wizard.advise.advice import Advice, Choice, Constraints
     from wizard.advise.calibration import Calibration
     from wizard.advise.pareto import Front
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from wizard.plan.plan import Plan, Step
     from wizard.probe.host import Host
     from wizard.probe.live import Monitor
+    from wizard.run.build import Build
     from wizard.run.events import Event
     from wizard.serve.care import Care
     from wizard.serve.endpoint import Endpoint
@@ -108,7 +111,18 @@ class JourneyPort(Protocol):
     def latest_plan(self, workspace: Workspace, names: Iterable[str]) -> Plan | None: ...  # noqa: D102
 
     def run(  # noqa: D102
-        self, plan: Plan, *, redo: Set[str] = frozenset(), skip: Set[str] = frozenset()
+        self,
+        plan: Plan,
+        *,
+        redo: Set[str] = frozenset(),
+        skip: Set[str] = frozenset(),
+        leaving: threading.Event | None = None,
+    ) -> AsyncGenerator[Event, None]: ...
+
+    def building(self, workspace: Workspace) -> Build | None: ...  # noqa: D102
+
+    def attach(  # noqa: D102
+        self, workspace: Workspace, name: str | None = None, *, leaving: threading.Event
     ) -> AsyncGenerator[Event, None]: ...
 
     def statuses(self, workspace: Workspace) -> list[Status]: ...  # noqa: D102

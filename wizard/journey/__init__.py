@@ -32,8 +32,12 @@ from wizard.journey.scoring import (
 from wizard.journey.stages import (
     advise as advise,
     at as at,
+    attach as attach,
     browse as browse,
+    build as build,
+    building as building,
     calibration as calibration,
+    cancel as cancel,
     care as care,
     cases as cases,
     chat as chat,

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from wizard.workshop.progress import followed, reported
 
 if TYPE_CHECKING:
+    import threading
+
     from wizard.advise.advice import Advice, Choice, Constraints, Speed
     from wizard.advise.calibration import Calibration
     from wizard.advise.pareto import Front
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from wizard.probe.live import Monitor
     from wizard.repository.lint import Report
     from wizard.repository.linting.finding import Server
+    from wizard.run.build import Build
     from wizard.run.clean import Image, Item
     from wizard.run.events import Event
     from wizard.serve.care import Care
@@ -368,39 +371,81 @@ def export(plan: Plan, name: str) -> str:
     return next(export_format for export_format in FORMATS if export_format.name == name).text(plan)
 
 
-def run(
+async def run(
     plan: Plan,
     *,
     redo: Set[str] = frozenset(),
     skip: Set[str] = frozenset(),
     exposure: Exposure | None = None,
     keep: bool | None = None,
+    leaving: threading.Event | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Stage 5. Run the plan. Closing the generator (or cancelling its task) stops the running step.
+    """Stage 5. Run the plan in a separate process. Closing the generator (or cancelling its task) stops the build.
 
     Steps with an ID in ``redo`` run again even if completed, with all steps that depend on them; those in ``skip`` are
     skipped. ``exposure`` is who can reach the OpenAI-compatible address (None: unchanged, or this machine only).
-    ``keep``: restart the server when it fails (None: unchanged, or not).
+    ``keep``: restart the server when it fails (None: unchanged, or not). Without ``leaving``, the build ends with this
+    process; with it, the build outlives this process, and closing the generator leaves it running once ``leaving`` is
+    set.
 
     Raises:
         ModelError: TW-M80, as in `plan`: a saved plan has its own template.
-        WizardError: See `wizard.run.engine.run`.
+        WizardError: See `wizard.run.build.run`.
     """
-    return followed("run", _run(plan, redo, skip, exposure, keep))
-
-
-async def _run(
-    plan: Plan, redo: Set[str], skip: Set[str], exposure: Exposure | None, keep: bool | None
-) -> AsyncGenerator[Event, None]:
     import asyncio
 
     from wizard.chat.rendering import try_out
-    from wizard.run.engine import run as carry_out
+    from wizard.run.build import run as carry_out
 
     await asyncio.to_thread(try_out, plan.facts.ref, plan.facts.chat)
-    async with aclosing(carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep)) as events:
+    events = carry_out(plan, redo=redo, skip=skip, exposure=exposure, keep=keep, leaving=leaving)
+    async with aclosing(events):
         async for event in events:
             yield event
+
+
+def building(workspace: Workspace) -> Build | None:
+    """Stage 5. The build that is running, in whatever process; immediate."""
+    from wizard.run.build import building as find
+
+    return find(workspace)
+
+
+def build(workspace: Workspace, name: str | None = None) -> Build:
+    """Stage 5. The build of the server ``name``, running or not; by default the running one, else the last; immediate.
+
+    Raises:
+        UsageError: TW-R103 if there is none.
+    """
+    from wizard.run.build import find
+
+    return find(workspace, name)
+
+
+def attach(workspace: Workspace, name: str | None = None, *, leaving: threading.Event) -> AsyncGenerator[Event, None]:
+    """Stage 5. The events of a build from its beginning, live while it is running; then its error, if it has one.
+
+    Closing the generator stops the build, unless ``leaving`` is set. Without a name it is the running build, else the
+    last one (TW-R103 if there is none).
+    """
+    from wizard.run.build import attach as follow
+
+    return follow(workspace, name, leaving=leaving)
+
+
+def cancel(workspace: Workspace, name: str | None = None) -> Build | None:
+    """Stage 5. Stop the running build (of the server ``name``) and return it; None if there is none.
+
+    It waits for the running step to stop (seconds). Do not call it in a running event loop: use a thread.
+
+    Raises:
+        WorkspaceError: TW-R104 if it cannot be stopped.
+    """
+    import asyncio
+
+    from wizard.run.build import cancel as end
+
+    return asyncio.run(end(workspace, name))
 
 
 def statuses(workspace: Workspace) -> list[Status]:

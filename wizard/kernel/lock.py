@@ -45,11 +45,16 @@ def writing(workspace: Workspace, purpose: str = "") -> Iterator[None]:
         ) from error
     with handle:
         if not taken:
-            holder = _holder(handle) or tr("unknown")
+            holder = _holder(handle)
             raise WorkspaceError(
                 "TW-K04",
-                tr("another wizard (process {pid}) is using {folder}", pid=holder, folder=workspace.root),
-                tr("Wait until it finishes, stop it with Ctrl-C, or choose another folder with --workspace DIR."),
+                tr("another wizard (process {pid}) is using {folder}", pid=holder, folder=workspace.root)
+                if holder
+                else tr("another wizard is using {folder}", folder=workspace.root),
+                tr(
+                    "Wait until it finishes, stop it with Ctrl-C or (a build) with `triton-wizard cancel`, or choose "
+                    "another folder with --workspace DIR."
+                ),
             )
         with suppress(OSError):  # a full disk: stopping servers and removing files must still work
             handle.truncate(0)

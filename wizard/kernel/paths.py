@@ -17,7 +17,7 @@
         plan.json  endpoint.json  logs/STEP.log  repository/
         logs/triton-N.log  logs/triton.log      the log of start N; the newest of them
         care.json  keeper.log                   the process that keeps it running
-        build.json  build.jsonl  build.log      the process of a notebook's build, its events, its own output
+        build.jsonl  build.log      the last build: its process and events, what the process itself printed
       gateway/                      the OpenAI-compatible address of all servers
         gateway.json  gateway.log  key  lock
       bench/SERVER-TIME/            a benchmark: report.json and the files of its runs
@@ -249,6 +249,16 @@ class ServerFolder:
     def plan(self) -> Path:
         """The accepted plan."""
         return self.root / "plan.json"
+
+    @property
+    def build(self) -> Path:
+        """The record of the last build: its process, then its events, one per line."""
+        return self.root / "build.jsonl"
+
+    @property
+    def build_log(self) -> Path:
+        """What the process of that build printed itself, such as a bug's traceback."""
+        return self.root / "build.log"
 
     @property
     def endpoint(self) -> Path:

@@ -7,7 +7,6 @@ from typing import Any
 from wizard.kernel.errors import ServerError, UsageError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
-from wizard.notebook import build_process
 from wizard.plan.plan import Plan
 
 
@@ -27,9 +26,8 @@ def attached_plan(journey: Any, workspace: Workspace, name: str | None) -> Plan:
 
 
 def _running(journey: Any, workspace: Workspace) -> str | None:
-    for name in workspace.names():
-        if build_process.running(workspace.server(name)):
-            return name
+    if build := journey.building(workspace):
+        return str(build.name)
     try:
         running: str = journey.endpoint(workspace).name
     except ServerError:  # none

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import fields, replace
@@ -73,7 +74,6 @@ class Journey(Measuring):
         code = here.workshop.language if here and language is None else language
         if code is not None:
             use_language(code)
-        self._apart = journey is None and live.in_notebook()
         if journey is None:
             from wizard import journey
         from wizard.chat.conversation import Conversation
@@ -167,9 +167,12 @@ class Journey(Measuring):
         return BuildPanel(self._background, lambda: self._run(plan))
 
     def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
-        from wizard.notebook import build_process
-
-        return build_process.run(plan) if self._apart else self._journey.run(plan)
+        """The build of the plan, or the one of this server that is running; in a notebook, it outlives its kernel."""
+        leaving = threading.Event() if live.in_notebook() else None
+        build = self._journey.building(self.workspace)
+        if build is not None and build.name == plan.name:
+            return self._journey.attach(self.workspace, plan.name, leaving=leaving or threading.Event())
+        return self._journey.run(plan, leaving=leaving)
 
     def chat(self, question: str, **settings: Any) -> Answer:
         """Send a question; the answer streams into the cell's output and is kept for the next question.

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from typing import Any
 
 from wizard.kernel.language import tr
 
 
-def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (signal.SIGINT,)) -> bool:
+def until_stopped(
+    work: Coroutine[Any, Any, None],
+    signals: Iterable[int] = (signal.SIGINT,),
+    leaving: threading.Event | None = None,
+) -> bool:
     """Run ``work`` to its end, or until one of ``signals`` cancels it; False if it was stopped.
 
     Cancelling lets the work release its resources: a request in the server, a child process. A KeyboardInterrupt, which
     can arrive at any line, would not. Further signals are ignored: a second cancellation would stop the cleanup. Only
     for the main thread, as signal handlers are.
+
+    ``leaving`` is set when SIGHUP cancels the work: the terminal's window was closed, and what can continue without it
+    does. If it is set before, every signal only ends the view of such work.
     """
     import asyncio
 
@@ -24,15 +33,20 @@ def until_stopped(work: Coroutine[Any, Any, None], signals: Iterable[int] = (sig
         loop = asyncio.get_running_loop()
         stopping = False
 
-        def stop() -> None:
+        def stop(number: int) -> None:
             nonlocal stopping
-            if not stopping:
-                stopping = True
-                print(f"\n{tr('stopping')}", file=sys.stderr, flush=True)
-                task.cancel()
+            if stopping:
+                return
+            stopping = True
+            task.cancel()
+            if leaving is not None and number == signal.SIGHUP:
+                leaving.set()
+            if leaving is None or not leaving.is_set():
+                with suppress(OSError):  # the terminal is gone
+                    print(f"\n{tr('stopping')}", file=sys.stderr, flush=True)
 
         for number in signals:
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, stop, number)
         try:
             await task
         finally:

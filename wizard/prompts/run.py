@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -15,7 +16,7 @@ from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
-from wizard.kernel.program import pasteable
+from wizard.kernel.program import command, pasteable
 from wizard.kernel.text import one_line
 from wizard.plan.plan import Plan, Wait
 from wizard.plan.question import Answers
@@ -58,12 +59,18 @@ class Run:
         """
         printer = EventPrinter(sys.stdout, explanation=explanation, aloud=True)
         ready: list[Endpoint] = []
+        leaving = threading.Event()
+        watch = command("attach", workspace=self._workspace)
+        notes = [tr("If you close this terminal, the build continues. Watch it again: {watch}", watch=watch)]
         self._failed = ""
 
         async def drive() -> None:
-            events = self._journey.run(effect.plan, redo=frozenset(effect.redo), skip=frozenset(effect.skip))
+            steps = {"redo": frozenset(effect.redo), "skip": frozenset(effect.skip)}
+            events = self._journey.run(effect.plan, **steps, leaving=leaving)
             async with aclosing(events):
                 async for event in events:
+                    if notes:
+                        say(notes.pop())
                     printer.show(event)
                     if isinstance(event, Ready):
                         ready.append(event.endpoint)
@@ -71,7 +78,7 @@ class Run:
                         self._failed = event.step
 
         try:
-            whole = until_stopped(drive(), LEAVING)
+            whole = until_stopped(drive(), LEAVING, leaving)
         except WizardError as error:
             return Outcome(effect, error)
         finally:

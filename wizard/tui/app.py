@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -121,6 +122,8 @@ class WizardApp(InertApp):
         """Plans that are being carried out, on the screen or in the background, by the server's name."""
         self._told_to_end = False
         """Whether a signal told the wizard to exit; if so, it asks nothing."""
+        self.leaving = threading.Event()
+        """Set when builds continue although the wizard exits: its window was closed, or the user wants that."""
         self.answers, self.hardware, self.offline, self.clock = answers or {}, hardware, offline, clock
         self.chosen_keys: dict[str, str] = {}
         """Id of a binding → the keys that the user has put in its place."""
@@ -162,8 +165,8 @@ class WizardApp(InertApp):
         if self.settings.keys:
             self.call_after_refresh(self._check_keys)  # imports all screens, and so runs after the first frame
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):  # a closed window must not leave a step running
-            loop.add_signal_handler(number, self._terminate)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._terminate, number)
         self._walk()
 
     @work
@@ -317,8 +320,10 @@ class WizardApp(InertApp):
         """Leave if no other key follows at once: a sentence that is typed where no field is must not leave."""
         self._quits = self.set_timer(ALONE_S, self.action_quit)
 
-    def _terminate(self) -> None:
+    def _terminate(self, number: int) -> None:
         self._told_to_end = True
+        if number == signal.SIGHUP:  # the window, or the browser's tab, was closed
+            self.leaving.set()
         stage = self._stage()
         if stage is None:
             self.exit(CancelledError.exit_code)
@@ -329,16 +334,19 @@ class WizardApp(InertApp):
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, StageScreen)), None)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, and print the servers that keep running; running builds are stopped first, if the user agrees."""
-        if any(run.under_way for run in self.runs.values()):
+        """Leave, and print what keeps running: servers, and builds that the user does not want to stop first."""
+        builds = [run.plan.name for run in self.runs.values() if run.under_way]
+        if builds and not self.leaving.is_set():
             self._stop_first()
             return
-        if message is None and self.running:
+        if message is None and (self.running or builds):
             from wizard.flow.perform import running
+            from wizard.tui.views.build import still_building
             from wizard.tui.views.chat import still_running
 
             servers = [running(self.journey, self.workspace, name) for name in tuple(self.running)]
-            message = "\n".join(still_running(server, self.workspace) for server in servers if server) or None
+            lines = [still_running(server, self.workspace) for server in servers if server]
+            message = "\n".join([*lines, *(still_building(name, self.workspace) for name in builds)]) or None
         super().exit(result, return_code, message)
 
     @work(exclusive=True, group="leave")
@@ -346,7 +354,7 @@ class WizardApp(InertApp):
         from wizard.tui.stopping import stopped
 
         under_way = [run for run in self.runs.values() if run.under_way]
-        status = await stopped(self, under_way, ask=not self._told_to_end)
+        status = await stopped(self, under_way, self.leaving, ask=not self._told_to_end)
         if status is not None:
             self.exit(status)
 

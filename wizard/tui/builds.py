@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Set
+from concurrent.futures import wait
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from wizard.tui.app import WizardApp
     from wizard.tui.run import Run
 
+JOIN_S = 1.0
+"""Maximum seconds to wait for the app, which may be quitting."""
+
 
 class Builds:
     """The runs of the app's plans (`WizardApp.runs`).
@@ -38,6 +43,7 @@ class Builds:
     def __init__(self, app: WizardApp, journey: JourneyPort, workspace: Workspace, changed: Callable[[], None]) -> None:
         self._app, self._journey, self._workspace, self._changed = app, journey, workspace, changed
         self._measured: dict[str, str] = {}
+        self._loop = asyncio.get_running_loop()
 
     def measured(self, name: str) -> str:
         """The measured and predicted memory of the server ``name`` that became ready; empty if it was not measured."""
@@ -45,8 +51,6 @@ class Builds:
 
     def run(self, plan: Plan) -> Run:
         """The run of ``plan``: the one shown again, or the active one for its server, or a new one."""
-        from wizard.tui.run import Run
-
         run = self._app.runs.get(plan.name)
         if run is not None and run.plan is plan:
             return run
@@ -54,10 +58,34 @@ class Builds:
             name = one_line(plan.name)
             self._app.notify(tr("{name} is already being built; this is its progress.", name=name), markup=False)
             return run
+        return self._new(plan)
+
+    def _new(self, plan: Plan) -> Run:
+        from wizard.tui.run import Run
+
         run = Run(plan, partial(self._carry_out, plan), self._app.beside, self._app.clock)
         run.listen(partial(self._ended, run))
         self._app.runs[plan.name] = run
         return run
+
+    def join(self) -> None:
+        """Follow a build that was started elsewhere, in the background (blocking; not in the app's thread)."""
+        build = self._journey.building(self._workspace)
+        run = self._app.runs.get(build.name) if build else None
+        if build is None or (run is not None and run.under_way):
+            return
+        plan = self._journey.earlier_plan(self._workspace, build.name)
+        if plan is not None:
+            joined = asyncio.run_coroutine_threadsafe(self._join(plan), self._loop)
+            wait([joined], timeout=JOIN_S)
+
+    async def _join(self, plan: Plan) -> None:
+        run = self._app.runs.get(plan.name)
+        if run is None or not run.under_way:
+            self._new(plan).begin(start=lambda _redo, _skip: self._noted(plan, self._attached(plan)))
+
+    def _attached(self, plan: Plan) -> AsyncGenerator[Event, None]:
+        return self._journey.attach(self._workspace, plan.name, leaving=self._app.leaving)
 
     def stop(self, name: str) -> Status:
         """Stop the server ``name`` (blocking)."""
@@ -81,7 +109,10 @@ class Builds:
             title = tr("Could not build {name}", name=name)
             self._app.notify(plain(run.view.error.what), title=title, severity="error", markup=False)
 
-    async def _carry_out(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:
+    def _carry_out(self, plan: Plan, redo: Set[str], skip: Set[str]) -> AsyncGenerator[Event, None]:
+        return self._noted(plan, self._journey.run(plan, redo=redo, skip=skip, leaving=self._app.leaving))
+
+    async def _noted(self, plan: Plan, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
         """The run's events; remembers the ready server, for the message after quitting.
 
         Raises:
@@ -96,7 +127,7 @@ class Builds:
                 tr("Wait until it is ready, or stop it first."),
             )
         self._app.running.pop(plan.name, None)
-        async with aclosing(self._journey.run(plan, redo=redo, skip=skip)) as events:
+        async with aclosing(events):
             async for event in events:
                 if isinstance(event, Ready):
                     past = await background.call(partial(self._journey.calibration, self._workspace))

@@ -80,7 +80,7 @@ class Flow(Measuring):
         screen = WelcomeScreen(
             partial(self._journey.probe, self._workspace, hardware=state.hardware),
             lambda host: self._journey.suggestions(host, self._workspace, offline=state.offline),
-            partial(servers, self._app, self._journey, self._workspace, state),
+            partial(servers, self._app, self.builds, self._journey, self._workspace, state),
             partial(nearby, self._journey, self._workspace),
             partial(self._journey.doctor, self._workspace, quick=True),
             replace(self._seen, explanations=self._app.guide.shown),

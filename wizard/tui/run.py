@@ -87,15 +87,19 @@ class Run:
         left = reported.eta_s - (self._clock() - self.view.reported_at)
         return replace(reported, eta_s=left if left > 0 else None)
 
-    def begin(self, redo: Set[str] = frozenset()) -> None:
-        """Run the plan from where it was left, and rerun ``redo``; no effect while it is active."""
+    def begin(self, redo: Set[str] = frozenset(), *, start: Start | None = None) -> None:
+        """Run the plan from where it was left, and rerun ``redo``; no effect while it is active.
+
+        ``start`` gives the events of a run that is active already, in another process.
+        """
         if self._worker is not None and self.under_way:
             return
         self.lines.clear()
         self._over.clear()
         self.view = begun(self.plan, self._clock())
         self._tell(Begun())
-        self._worker = self._spawn(self._carry_out(redo, frozenset(self.left_out)))
+        events = (start or self._start)(redo, frozenset(self.left_out))
+        self._worker = self._spawn(self._carry_out(events))
 
     def stop(self) -> None:
         """Stop the running step; completed steps are kept."""
@@ -120,10 +124,10 @@ class Run:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def _carry_out(self, redo: Set[str], skip: Set[str]) -> None:
+    async def _carry_out(self, events: AsyncGenerator[Event, None]) -> None:
         error = None
         try:
-            await relay(self._start(redo, skip), self._take)
+            await relay(events, self._take)
         except WizardError as failed:
             error = failed
         finally:

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from wizard.flow.values import State
     from wizard.kernel.paths import Workspace
     from wizard.tui.app import WizardApp
+    from wizard.tui.builds import Builds
 
 
-def servers(app: WizardApp, journey: JourneyPort, workspace: Workspace, state: State) -> list[Server]:
+def servers(app: WizardApp, builders: Builds, journey: JourneyPort, workspace: Workspace, state: State) -> list[Server]:
     """Servers that are running here, being built, or were set up last (blocking, see `wizard.journey.statuses`)."""
+    builders.join()
     runs = dict(app.runs)  # before the servers are checked: one that becomes ready meanwhile is not missed
     builds = {name: None if run.ended else run.share for name, run in runs.items()}
     statuses = journey.statuses(workspace)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual.message import Message
 
@@ -19,15 +20,23 @@ if TYPE_CHECKING:
     from textual.app import App
 
 
-async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
-    """Ask whether to stop ``run``, and then ``quits``. The question closes if the run ends meanwhile.
+Reply: TypeAlias = Literal["on", "leave", "stop"]
+
+
+async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> Reply:
+    """Ask whether to stop ``run``, or to leave it running, and then ``quits``. The question closes if the run ends
+    meanwhile.
 
     Continuing is selected: Esc, or a sentence with a q, and Enter do not stop a build of an hour.
     """
     name = one_line(run.plan.name)
+    choices: list[tuple[Reply, str]] = [("on", tr("Continue"))]
+    if quits:
+        choices.append(("leave", tr("Quit; the build continues")))
+    choices.append(("stop", tr("Stop it and quit") if quits else tr("Stop it")))
     question = AskScreen(
         tr("Stop building {name}? Completed steps are kept, and the next run resumes from there.", name=name),
-        [("on", tr("Continue")), ("stop", tr("Stop it and quit") if quits else tr("Stop it"))],
+        choices,
         leaves="stop" if quits else "",
     )
 
@@ -37,16 +46,23 @@ async def may_stop(app: App[int], run: Run, *, quits: bool = False) -> bool:
 
     end = run.listen(gone)
     try:
-        return await app.push_screen_wait(question) == "stop"
+        reply = await app.push_screen_wait(question)
+        return next((choice for choice, _ in choices if choice == reply), "on")
     finally:
         end()
 
 
-async def stopped(app: App[int], runs: Sequence[Run], *, ask: bool) -> int | None:
-    """Stop active runs; return the exit status for leaving, or None if the user wants to continue."""
+async def stopped(app: App[int], runs: Sequence[Run], leaving: threading.Event, *, ask: bool) -> int | None:
+    """Stop active runs, or set ``leaving`` if the user wants them to continue; return the exit status for quitting, or
+    None if the user wants to stay.
+    """
     for run in runs:
-        if ask and run.view.phase is Phase.RUNNING and not await may_stop(app, run, quits=True):
+        reply = await may_stop(app, run, quits=True) if ask and run.view.phase is Phase.RUNNING else "stop"
+        if reply == "on":
             return None
+        if reply == "leave":
+            leaving.set()
+            return 0
         run.stop()
         if run.under_way:
             await run.over()

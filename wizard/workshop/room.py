@@ -24,7 +24,7 @@ from wizard.workshop.progress import STAGES, Progress, State, is_name
 MOST_SEATS = 2000
 LARGEST = 4096
 """Bytes of a seat's file, at most; the wizard writes about 150."""
-_CODE = re.compile(r"(TW-[A-Z]\d\d)?")
+_CODE = re.compile(r"(TW-[A-Z]\d{2,3})?")
 _STEP = re.compile(r"[a-z0-9-]{0,40}")
 
 

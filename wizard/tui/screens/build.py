@@ -51,7 +51,8 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
     HELP = mark(
         "The steps of the plan run one after another. You can stop at any time: completed steps are kept, and "
         "the next run resumes from there. b continues the build in the background; to return, select its row on "
-        "the first screen.\nThe output scrolls along until you scroll up; press f or End to follow it again. / "
+        "the first screen. If the window closes, the build continues, too: this screen, `triton-wizard attach` and "
+        "a notebook show it again.\nThe output scrolls along until you scroll up; press f or End to follow it again. / "
         "searches it, n and N go to the next and previous match, w wraps long lines, c copies the visible or "
         "selected text. The full output is in the files that l shows.\nTab moves to the steps: R reruns the "
         "selected one and every step that uses its results; s skips it, unless the server requires it."
@@ -326,7 +327,7 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
     @work(exclusive=True, group="ask")
     async def action_stop(self) -> None:
         """Ask once, then stop the running step gracefully."""
-        if await may_stop(self.app, self.run):
+        if await may_stop(self.app, self.run) == "stop":
             self.run.stop()
 
     def leave(self) -> None:
@@ -355,7 +356,7 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         else:
             self.query_one(ErrorPanel).show(None)
         outcome = self.query_one("#outcome", Static)
-        outcome.display = view.phase in (Phase.READY, Phase.CANCELLED)
+        outcome.display = view.phase in (Phase.RUNNING, Phase.READY, Phase.CANCELLED)
         outcome.update(_outcome(view, self._measured()))
         self._show_progress()
         self.refresh_bindings()
@@ -393,4 +394,7 @@ def _outcome(view: BuildView, measured: str) -> Content:
     if view.phase is Phase.CANCELLED:
         line = tr("Completed steps are kept; press r to resume.")
         return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {line}")
+    if view.phase is Phase.RUNNING:
+        text = tr("If this window closes, the build continues: `triton-wizard attach` shows it.")
+        return Content.assemble((text, "$text-muted"))
     return Content("")

@@ -7,8 +7,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
-from wizard.kernel.errors import StepError, WizardError
+from wizard.kernel.errors import CancelledError, StepError, WizardError
 from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
+from wizard.kernel.program import command
 from wizard.plan.plan import Plan
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Event, Progress, Ready, StepFinished, StepStarted
@@ -78,6 +80,8 @@ def folded(view: BuildView, event: Event, now: float) -> BuildView:
 
 def ended(view: BuildView, error: WizardError | None) -> BuildView:
     """``view`` after the last event, with the error that ended the run if there was one."""
+    if view.phase is Phase.RUNNING and isinstance(error, CancelledError):  # in another terminal
+        view = replace(view, phase=Phase.STOPPING)
     if view.phase is Phase.RUNNING:
         nothing_said = StepError(
             "TW-R90", tr("the run ended before the server was ready"), tr("Check the logs and try again.")
@@ -87,6 +91,16 @@ def ended(view: BuildView, error: WizardError | None) -> BuildView:
         steps = tuple(replace(step, state="cancelled") if step.state == "running" else step for step in view.steps)
         return replace(view, phase=Phase.CANCELLED, steps=steps, progress=None)
     return view
+
+
+def still_building(name: str, workspace: Workspace) -> str:
+    """The message after quitting while the server ``name`` is being built."""
+    return tr(
+        "The build of {name} continues. Watch: {watch} · stop: {stop}",
+        name=name,
+        watch=command("attach", workspace=workspace),
+        stop=command("cancel", workspace=workspace),
+    )
 
 
 def share(view: BuildView, plan: Plan) -> float:

@@ -16,8 +16,7 @@ from wizard.tui.textual_private import replace_write
 class Driver(WebDriver):
     """A driver whose standard input ends when the tab is closed, or when the page's server is killed.
 
-    Both reach the app as a signal, with the same effect as in a terminal: a running step is stopped with all its
-    processes, served models keep running.
+    Both reach the app as a signal, with the same effect as in a terminal: builds continue, served models keep running.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
