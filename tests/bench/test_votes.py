@@ -78,7 +78,7 @@ def test_a_choice_is_of_a_server_wherever_its_answer_was_shown() -> None:
 
 def test_equal_answers_are_ties_and_votes_stay() -> None:
     pairs = (Vote("1", ("a", "a\n"), 0), Vote("2", ("a", "b"), 0), Vote("3", ("c", "c"), 1, 1))
-    assert [vote.choice for vote in votes.tied(replace(two(), votes=pairs)).votes] == [-1, None, 1]
+    assert [vote.choice for vote in votes.with_ties(replace(two(), votes=pairs)).votes] == [-1, None, 1]
 
 
 async def test_votes_do_not_complete_a_report_whose_prompts_are_not_all_asked(tmp_path: Path) -> None:

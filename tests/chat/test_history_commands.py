@@ -31,7 +31,7 @@ SAID = (
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChatSession:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return ChatSession(
-        ENDPOINT, SAID, lambda: SERVED, list, nobody, History(tmp_path / "chats" / "chats.sqlite3"), keeps=True
+        ENDPOINT, SAID, lambda: SERVED, list, nobody, history=History(tmp_path / "chats" / "chats.sqlite3"), keeps=True
     )
 
 

@@ -136,7 +136,7 @@ def test_a_plan_that_is_no_text_says_where(tmp_path: Path) -> None:
     plan.write_bytes(b"{\xff")
     done = wizard("run", str(plan))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"TW-U05: cannot read {plan}: byte 2 is not UTF-8")
+    assert done.stderr.startswith(f"TW-K02: {plan} is not valid JSON: byte 2 is not UTF-8")
 
 
 def test_a_command_in_an_error_can_be_pasted(tmp_path: Path) -> None:
