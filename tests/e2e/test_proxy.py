@@ -309,7 +309,7 @@ def test_a_dead_engine_ends_running_requests_and_is_started_again(tmp_path: Path
                 assert "the engine process has ended (killed by SIGKILL); it is being started again" in str(end)
                 error = server_error(str(end), "demo")
                 assert isinstance(error, WizardError)
-                assert error.code == "TW-C11"
+                assert error.code == "TW-C33"
 
     with serving(tmp_path) as served:
         asyncio.run(main(served.grpc))

@@ -17,7 +17,15 @@ from tests.chain_model import CHAT as FORMAT
 from tests.gateway.conftest import SECONDS, Address
 from tests.gateway.test_answers import ASKED, create
 from tests.ports import reserved
-from wizard.chat.ask import PromptTooLong, bad_template, model_ended, no_model, server_error, unreachable
+from wizard.chat.ask import (
+    PromptTooLong,
+    bad_template,
+    engine_restarting,
+    model_ended,
+    no_model,
+    server_error,
+    unreachable,
+)
 from wizard.chat.client import Client
 from wizard.chat.served import ServedModel
 from wizard.gateway import app, bodies, guard, requests, server
@@ -293,6 +301,7 @@ def test_what_many_programs_send_is_understood() -> None:
         (no_model("m", "gone"), 404, "TW-C02", "model_not_found"),
         (unreachable("127.0.0.1:1", "refused"), 503, "TW-C01", "TW-C01"),
         (model_ended("m"), 503, "TW-C11", "TW-C11"),
+        (engine_restarting("m"), 503, "TW-C33", "TW-C33"),
         (server_error("odd", "m"), 500, "TW-C04", "TW-C04"),
         (bad_template("no system role"), 400, "TW-C06", "TW-C06"),
         (RuntimeError("secret"), 500, "TW-G09", "TW-G09"),

@@ -17,11 +17,14 @@ import pytest
 
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import CTRL_C, CTRL_D, Terminal, command, environment
+from wizard.chat.ask import engine_restarting, model_ended
 from wizard.chat.chunk import Chunk
 from wizard.chat.conversation import Conversation, Sampling, Stats
 from wizard.kernel.errors import ServerError, UsageError
+from wizard.prompts import chat_care
 from wizard.prompts.chat import run_chat
 from wizard.prompts.question_input import forget_typed, read_question, unechoed
+from wizard.serve.care import Care, News
 
 
 @pytest.fixture
@@ -182,6 +185,43 @@ def test_a_server_that_was_started_again_on_other_ports_is_found_there(
     assert err.startswith("demo was restarted at a new address: http://127.0.0.1:9000.\n")
     assert err.count("was restarted") == 1
     assert [asked.messages[-1].content for asked in journey.asked] == ["one"]
+
+
+KEPT = Care(1, "1")
+RESTARTED = replace(KEPT, restarts=1, reason="its process 7 exited", at=7.0)
+
+
+def test_a_kept_server_that_was_restarted_on_other_ports_is_asked_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journey = FakeJourney(tmp_path, chat="moved")
+    restarting = replace(RESTARTED, restarts=0, state="restarting")
+    journey.keeps = [KEPT, restarting, restarting, RESTARTED]
+    piped(monkeypatch, "one\n")
+    assert run_chat(ENDPOINT, journey=journey) == 0
+    out, err = capsys.readouterr()
+    assert out == "You asked: one\n"
+    assert err.splitlines()[:3] == [
+        "demo is being restarted: its process 7 exited.",
+        "demo was restarted: its process 7 exited.",
+        "demo was restarted at a new address: http://127.0.0.1:9000.",
+    ]
+
+
+def test_a_restart_that_does_not_begin_is_waited_for_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(News, "await_begin", lambda _, seconds: waited.append(seconds))
+    piped(monkeypatch, "one\n")
+    with pytest.raises(ServerError, match="the server went away"):
+        run_chat(ENDPOINT, journey=FakeJourney(tmp_path, chat="fail"))
+    assert waited == [chat_care.BEGIN_S]
+    assert chat_care.BEGIN_S < 10
+
+
+def test_an_engine_that_its_proxy_restarts_is_not_waited_for() -> None:
+    """Nothing would be noted of it: the server itself runs on (TW-C33)."""
+    assert engine_restarting("demo").code not in chat_care.LOST
+    assert model_ended("demo").code in chat_care.LOST
 
 
 @pytest.mark.parametrize("typed", ["one", "/questions", "/context"])

@@ -86,11 +86,24 @@ def test_an_open_chat_is_told_each_event_once() -> None:
 
 
 def test_a_server_that_is_not_kept_is_not_waited_for() -> None:
-    assert News(lambda: None).await_end(60) is False
-    looks: list[Care] = [CARE, replace(CARE, state="restarting"), replace(CARE, restarts=CARE.restarts + 1)]
-    assert News(lambda: looks.pop(0) if len(looks) > 1 else looks[0]).await_end(60)
-    looks = [CARE, replace(CARE, state="given up")]
-    assert not News(lambda: looks.pop(0) if len(looks) > 1 else looks[0]).await_end(60)
+    assert not News(lambda: None).await_begin(60)
+    assert not News(lambda: None).await_end(60)
+    restarting, again = replace(CARE, state="restarting"), replace(CARE, restarts=CARE.restarts + 1)
+    looks: list[Care] = [CARE, CARE, restarting, restarting, again]
+    news = News(lambda: looks.pop(0) if len(looks) > 1 else looks[0])
+    assert news.await_begin(60)
+    assert len(looks) == 2, "it ends later"
+    assert news.await_end(60)
+    looks = [CARE, again]
+    assert news.await_begin(60), "it is over already"
+    looks = [restarting, replace(CARE, state="given up")]
+    assert not news.await_end(60)
+
+
+def test_a_restart_that_does_not_begin_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:
+    monkeypatch.setattr(care, "time", clock)
+    assert not News(lambda: CARE).await_begin(5)
+    assert clock.now == pytest.approx(105, abs=2 * care.LOOK_S)
 
 
 class FakeClock:
@@ -100,6 +113,11 @@ class FakeClock:
 
     def __call__(self) -> float:
         return self.now
+
+    monotonic = __call__
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 @pytest.fixture

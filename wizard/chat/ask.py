@@ -261,7 +261,7 @@ def model_ended(model: str) -> ServerError:
 def engine_restarting(model: str) -> ServerError:
     """The engine has exited; the engine proxy is starting it again, or has others."""
     return ServerError(
-        "TW-C11",
+        "TW-C33",
         tr(
             "the engine of the model {model} exited (killed, crashed or out of memory) and is being restarted",
             model=repr(model),

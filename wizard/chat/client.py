@@ -153,7 +153,7 @@ def pieces(
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, TW-C33, see `wizard.chat.ask`.
     """
     answer = _stream(client.endpoint, ask, exchange, protocol, sent, channel)
     return watched(answer, client.life.trouble) if client.life else answer

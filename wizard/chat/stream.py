@@ -54,7 +54,7 @@ async def answer(
         UsageError: TW-C05 the last message alone is too long, TW-C08 a setting is out of its range, TW-C09 unknown
             protocol, TW-C10 there is no question, TW-C13 the model uses token IDs and there is no tokenizer, TW-C32 it
             takes no images, TW-C41 it supports no tools.
-        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C12, TW-C14, TW-C33, see `wizard.chat.ask`.
         ModelError: TW-C06 the chat template rejects the messages.
     """
     conversation.sampling.check()

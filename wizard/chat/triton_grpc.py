@@ -70,7 +70,7 @@ async def stream(
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C33, see `wizard.chat.ask`.
     """
     exchange = exchange or Exchange(ask)
     if shared is not None:

@@ -34,7 +34,7 @@ async def stream(
 
     Raises:
         PromptTooLong: The prompt does not fit.
-        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, see `wizard.chat.ask`.
+        ServerError: TW-C01 … TW-C04, TW-C07, TW-C11, TW-C33, see `wizard.chat.ask`.
     """
     exchange = exchange or Exchange(ask)
     body = json.dumps({tensor.name: _value(tensor.values, tensor.single) for tensor in exchange.tensors()}).encode()

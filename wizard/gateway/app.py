@@ -49,7 +49,7 @@ BODY_S = 30.0
 STALLED_S = 60.0
 """Seconds for a client to take a piece of the answer once its buffers are full."""
 LOOPBACK = Exposure()
-ENDED = ("TW-C01", "TW-C03", "TW-C11")
+ENDED = ("TW-C01", "TW-C03", "TW-C11", "TW-C33")
 """Codes of a server that does not respond, is lost, or whose model has ended."""
 Result = TypeVar("Result")
 Answers: TypeAlias = AsyncGenerator[tuple[int, Piece], None]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from wizard.chat.ask import PromptTooLong, too_long
 from wizard.kernel.errors import ModelError, UsageError, WizardError
 
-STATUS = {"TW-C01": 503, "TW-C02": 404, "TW-C03": 503, "TW-C11": 503}
+STATUS = {"TW-C01": 503, "TW-C02": 404, "TW-C03": 503, "TW-C11": 503, "TW-C33": 503}
 """Code of an error of the chat → HTTP status; others: 400 for what the request causes, 500 for the rest."""
 CODES = {"TW-C02": "model_not_found", "TW-C05": "context_length_exceeded"}
 """Code of ours → OpenAI's, which programs look for."""

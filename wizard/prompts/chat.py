@@ -28,6 +28,7 @@ from wizard.kernel.program import pasteable
 from wizard.kernel.text import is_terminal, one_line, plain
 from wizard.kernel.values import to_json
 from wizard.prompts.attaching import with_files
+from wizard.prompts.chat_care import LOST, NO_SERVER, is_restarted, tell_news
 from wizard.prompts.compare import compared
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import line_reader, read_question, tolerate_odd_encodings
@@ -38,12 +39,6 @@ from wizard.serve.endpoint import Endpoint
 
 WELCOME = mark("Ask {model} anything. /help lists the commands, Ctrl-C stops an answer, /bye or Ctrl-D exits.")
 KEPT = mark("Conversations are saved on this machine; /private turns this off.")
-NO_SERVER = "TW-C01"
-"""Shown if no server responds (any more)."""
-LOST = (NO_SERVER, "TW-C03", "TW-C11")
-"""Codes of errors that a server's end leads to."""
-RESTART_S = 120.0
-"""Seconds to wait for a server that is kept running; a large model needs longer, and is then asked again later."""
 ONCE_MORE = mark("Press Ctrl-C again, /bye or Ctrl-D to exit")
 
 
@@ -129,7 +124,7 @@ def _in_terminal(talk: ChatSession, ask: _Asker, workspace: Workspace | None) ->
             if question is None:
                 tell("")
                 return 0
-            _tell_news(talk, news)
+            tell_news(talk, news)
             outcome = _do(talk, ask, question, news)
             if outcome.end:
                 return 0
@@ -181,25 +176,14 @@ def _do(talk: ChatSession, ask: _Asker, question: str, news: News | None = None,
     try:
         return _once(talk, ask, question, must=must)
     except ServerError as error:
-        if error.code in LOST and _restarted(talk, news) and error.code == NO_SERVER:
-            return _once(talk, ask, question, must=must)
-        if error.code != NO_SERVER or not talk.moved():
+        restarted = error.code in LOST and is_restarted(talk, news)
+        moved = (restarted or error.code == NO_SERVER) and talk.moved()
+        if moved:
+            name, address = one_line(talk.endpoint.name), talk.endpoint.http
+            tell(tr("{name} was restarted at a new address: {address}.", name=name, address=address))
+        if error.code != NO_SERVER or not (restarted or moved):
             raise
-    name, address = one_line(talk.endpoint.name), talk.endpoint.http
-    tell(tr("{name} was restarted at a new address: {address}.", name=name, address=address))
     return _once(talk, ask, question, must=must)
-
-
-def _restarted(talk: ChatSession, news: News) -> bool:
-    """Whether the server is kept running and was restarted meanwhile; one line says so."""
-    return news.await_end(RESTART_S) and _tell_news(talk, news)
-
-
-def _tell_news(talk: ChatSession, news: News) -> bool:
-    line = news.read(one_line(talk.endpoint.name))
-    if line:
-        tell(plain(line))
-    return bool(line)
 
 
 def _once(talk: ChatSession, ask: _Asker, question: str, *, must: bool) -> Outcome:

@@ -164,17 +164,21 @@ class News:
             return tr("{name} is not restarted any more: {reason}.", name=name, reason=now.reason)
         return tr("{name} was restarted: {reason}.", name=name, reason=now.reason)
 
-    def await_end(self, seconds: float) -> bool:
-        """Wait until a restart since the last look has ended, or one about to begin; whether the server runs again.
+    def await_begin(self, seconds: float) -> bool:
+        """Wait up to ``seconds`` for a restart that has begun since the last news; not if the server is not kept."""
+        before = self._seen
+        return before is not None and self._await(
+            lambda now: now.state != "watching" or now.restarts > before.restarts, seconds
+        )
 
-        Blocks for up to ``seconds``; at once if the server is not kept.
-        """
-        began, until = self._seen, time.monotonic() + seconds
-        while began is not None and time.monotonic() < until:
-            now = self._look()
-            if now is None or now.state == "given up":
+    def await_end(self, seconds: float) -> bool:
+        """Wait up to ``seconds`` for the end of a restart that has begun; whether the server runs again."""
+        return self._await(lambda now: now.state == "watching", seconds)
+
+    def _await(self, fits: Callable[[Care], bool], seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while (now := self._look()) and not fits(now):
+            if now.state == "given up" or time.monotonic() > until:
                 return False
-            if now.state == "watching" and now.restarts > began.restarts:
-                return True
             time.sleep(LOOK_S)
-        return False
+        return now is not None
