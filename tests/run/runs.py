@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Set
 from pathlib import Path
+from typing import Any
 
 from tests.values import python_step
 from wizard.kernel.errors import ServerError, StepError, UsageError, WorkspaceError
@@ -15,7 +15,7 @@ from wizard.run.engine import run
 from wizard.run.events import Event, StepFinished
 
 
-async def events_of(plan: Plan, **asked: Set[str]) -> tuple[list[Event], Exception | None]:
+async def events_of(plan: Plan, **asked: Any) -> tuple[list[Event], Exception | None]:
     """All events, and the error at the end: these plans start no server, so TW-S02 means that all steps were done."""
     events: list[Event] = []
     try:

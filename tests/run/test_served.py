@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -15,13 +16,14 @@ import pytest_asyncio
 from tests.ports import reserved
 from tests.run.runs import events_of, outcomes, touch
 from tests.values import plan_of, python_step
+from wizard.kernel.errors import ServerError
 from wizard.kernel.lock import STOPPING, is_stopping, writing
 from wizard.kernel.paths import Workspace
 from wizard.plan.artefacts import IMAGE, SERVER
-from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step
+from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step, Wait
 from wizard.run.engine import run
 from wizard.run.events import Output, Ready
-from wizard.serve import find
+from wizard.serve import care, find
 from wizard.serve.stop import stop
 
 Make = Callable[..., Plan]
@@ -50,7 +52,7 @@ async def planned(tmp_path: Path) -> AsyncGenerator[Make, None]:
         await stop(workspace.server("test"))
 
 
-async def carried(plan: Plan, **asked: set[str]) -> tuple[dict[str, str], int]:
+async def carried(plan: Plan, **asked: Any) -> tuple[dict[str, str], int]:
     """How each step ended, and the process of the server."""
     events, error = await events_of(plan, **asked)
     assert error is None
@@ -101,6 +103,34 @@ async def test_another_wizard_that_stops_servers_is_waited_for(planned: Make, tm
     assert not is_stopping(Workspace(tmp_path / "none"))
     workspace.lock.write_text(f"{os.getpid()} 1 {STOPPING}\n")  # of a killed one, whose pid is used again
     assert not is_stopping(workspace)
+
+
+async def test_a_failed_up_does_not_end_that_the_server_is_kept_running(planned: Make, tmp_path: Path) -> None:
+    server = Workspace(tmp_path / "w").server("test")
+    assert isinstance((await events_of(planned(start=never_ready(planned)), keep=True))[1], ServerError)
+    await carried(planned())
+    first = care.running(server)
+    assert first, "as the failed one was asked to"
+    assert isinstance((await events_of(planned(start=never_ready(planned))))[1], ServerError)
+    assert care.running(server) is None
+    await carried(planned())
+    second = care.running(server)
+    assert second
+    assert second.pid != first.pid
+    await carried(planned(), keep=False)
+    await carried(planned(made="other"))
+    assert care.note(server) is None
+    await carried(planned(made="other"), keep=True)
+    await stop(server)
+    await carried(planned(made="other"))
+    assert care.note(server) is None
+
+
+def never_ready(planned: Make) -> Step:
+    """The start of the server, whose time is over at once."""
+    start = planned().steps[-1]
+    wait = Wait("test", start.actions[0].ports, 0.0)
+    return replace(start, actions=(replace(start.actions[0], env=()), wait))
 
 
 @pytest.mark.parametrize("difference", ["made", "ports"])

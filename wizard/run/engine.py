@@ -108,7 +108,7 @@ class _Run:
     skip: Set[str]
     exposure: Exposure | None
     keep: bool | None
-    """Whether the server is kept running; None: as before, which is known once its old process was stopped."""
+    """Whether the server is kept running; None: as before."""
     started: Endpoint | None = None
     """The server, if this run started it; its process may have exited since."""
 
@@ -150,7 +150,7 @@ class _Run:
         Raises:
             ServerError: TW-S30 if that is not possible.
         """
-        if self.keep:
+        if self.keep or (self.keep is None and care.note(self.server)):
             await asyncio.to_thread(care.start, self.server)
         elif self.keep is False:
             await care.end(self.server)
@@ -234,11 +234,9 @@ class _Run:
         return Place(self.workspace.root, self.server.root, self.server.logs / f"{step.id}.log")
 
     async def _start(self, step: Step, start: Start) -> AsyncGenerator[Event, None]:
-        if self.keep is None and care.running(self.server):
-            self.keep = True
         if ending := (await asyncio.to_thread(look, self.server)).state == "stopping":
             yield Output(step.id, (tr("The server is shutting down; waiting for it."),), time.time())
-        if await stop(self.server) and not ending:
+        if await stop(self.server, again=self.keep) and not ending:
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await clean_up(start.command())
         facts = self.plan.facts
@@ -265,7 +263,7 @@ class _Run:
                 await asyncio.to_thread(measured.check, self.plan.choice, ends(Path(endpoint.log)))
         except ServerError:
             with contextlib.suppress(ServerError):  # the reason why it is not ready matters more than its leftovers
-                await stop(self.server)
+                await stop(self.server, again=self.keep)
             raise
         if self.started:
             report = await asyncio.to_thread(self._measure, endpoint)

@@ -121,12 +121,23 @@ def start(server: ServerFolder) -> Care:
     return care
 
 
-async def end(server: ServerFolder) -> bool:
-    """Restart the server no more; whether it was kept. The server itself goes on."""
+async def end(server: ServerFolder, *, again: bool | None = False) -> bool:
+    """Restart the server no more; whether it was kept. The server itself goes on.
+
+    Args:
+        server: The server.
+        again: Whether the next start keeps it running, which the note is left for; None: if this one did.
+
+    Raises:
+        OSError: The note cannot be written.
+    """
     rows = proctable.marked(proctable.KEEPER_MARK, str(server.root))
     for group in {row.group for row in rows}:
         await stop_group(group, END)
-    server.care.unlink(missing_ok=True)
+    if again is False:
+        server.care.unlink(missing_ok=True)
+    elif again and note(server) is None:
+        write(server, Care(0, ""))
     return bool(rows)
 
 

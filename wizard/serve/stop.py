@@ -23,13 +23,18 @@ FORCE = ((signal.SIGKILL, 5.0),)
 """Its stubs have nothing left to do without it, and one that is still loading its model would take long."""
 
 
-async def stop(server: ServerFolder) -> bool:
+async def stop(server: ServerFolder, *, again: bool | None = False) -> bool:
     """Keep the server running no more, and stop every process of it; True if any was running.
+
+    Args:
+        server: The server.
+        again: Whether the next start keeps it running again; None: if this one did.
 
     Raises:
         ServerError: See `stop_processes`.
+        OSError: See `care.end`.
     """
-    await care.end(server)  # first, or it would start the server again
+    await care.end(server, again=again)  # first, or it would start the server again
     return await stop_processes(server)
 
 
