@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -78,8 +79,8 @@ def test_systemd_understands_the_unit(tmp_path: Path, folder: str) -> None:
 
 
 def test_install_look_and_remove(server: ServerFolder, systemctl: Path) -> None:
-    unit = "triton-wizard-demo.service"
     before = service.service(server)
+    unit = before.unit
     assert (before.installed, before.enabled, before.lingers) == (False, None, False)
     now = service.install(server)
     assert (now.unit, now.installed, now.enabled) == (unit, True, True)
@@ -92,6 +93,21 @@ def test_install_look_and_remove(server: ServerFolder, systemctl: Path) -> None:
     expected = ("show-environment", "daemon-reload", f"enable {unit}", f"is-enabled {unit}")
     assert asked[:4] == [f"--user {words}" for words in expected]
     assert not any("start" in words for words in asked), "nothing is started unasked"
+
+
+def test_servers_of_the_same_name_have_their_own_units(
+    server: ServerFolder, systemctl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    usual = Workspace(tmp_path / ".local" / "share" / "triton-wizard").server("demo")
+    usual.root.mkdir(parents=True)
+    usual.plan.write_text("{}")
+    first, second = service.install(usual), service.install(server)
+    assert first.unit == "triton-wizard-demo.service"
+    assert re.fullmatch(r"triton-wizard-demo-[0-9a-f]{8}\.service", second.unit)
+    assert service.remove(usual)
+    assert service.service(server).installed
+    assert Path(second.path).read_text() == service.unit_text(server)
 
 
 def test_without_systemd_it_says_what_to_do_instead(server: ServerFolder, systemctl: Path) -> None:
@@ -134,7 +150,7 @@ def test_the_command(server: ServerFolder, systemctl: Path, capsys: pytest.Captu
     where = ["--workspace", str(server.workspace.root)]
     assert run("service", "install", *where) == 0
     shown = capsys.readouterr()
-    assert "systemctl --user start triton-wizard-demo.service" in shown.err
+    assert f"systemctl --user start {service.service(server).unit}" in shown.err
     assert "loginctl enable-linger" in shown.err
     assert run("service", "status", "demo", "--json", *where) == 0
     assert json.loads(capsys.readouterr().out)["enabled"] is True

@@ -6,6 +6,7 @@ Sources: systemd.service(5), systemd.unit(5), systemd.syntax(7), loginctl(1), of
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import sys
 from collections.abc import Sequence
@@ -144,9 +145,13 @@ def remove(server: ServerFolder) -> bool:
 
 
 def _path(server: ServerFolder) -> Path:
+    """The unit's file; outside of the usual workspace its name has the workspace's fingerprint, too."""
+    root = server.workspace.root
+    usual = (Path.home() / ".local" / "share" / "triton-wizard").resolve()
+    which = "" if root == usual else f"-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
     configuration = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
-    return base / "systemd" / "user" / f"triton-wizard-{server.name}.service"
+    return base / "systemd" / "user" / f"triton-wizard-{server.name}{which}.service"
 
 
 def _check(server: ServerFolder) -> None:
