@@ -110,6 +110,43 @@ def test_servers_of_the_same_name_have_their_own_units(
     assert Path(second.path).read_text() == service.unit_text(server)
 
 
+def test_a_unit_is_found_and_removed_without_the_servers_folder(
+    server: ServerFolder, systemctl: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    where = ["--workspace", str(server.workspace.root)]
+    other = Workspace(tmp_path / "other").server("demo")
+    other.root.mkdir(parents=True)
+    other.plan.write_text("{}")
+    for each in (server, other):
+        service.install(each)
+    shutil.rmtree(server.root)
+    assert service.installed(server.workspace) == [server]
+    assert run("service", "status", *where) == 0
+    assert run("service", "status", "demo", *where) == 0
+    assert run("service", "remove", "demo", "--json", *where) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["installed"] is False
+    assert service.installed(server.workspace) == []
+    assert run("service", "remove", "demo", *where) == 2
+    assert "TW-S09" in capsys.readouterr().err
+    assert service.installed(other.workspace) == [other]
+
+
+def test_clean_lists_and_removes_units(
+    server: ServerFolder, systemctl: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--workspace", str(server.workspace.root)]
+    path = service.install(server).path
+    (Path(path).parent / "triton-wizard-mine.service").write_text("[Unit]\n")
+    shutil.rmtree(server.root)
+    assert run("clean", *where) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if path in line)
+    assert "demo" in line
+    assert run("clean", "--yes", *where) == 0
+    assert not Path(path).exists()
+    asked = systemctl.with_name("systemctl.log").read_text().splitlines()
+    assert f"--user disable {Path(path).name}" in asked
+
+
 def test_without_systemd_it_says_what_to_do_instead(server: ServerFolder, systemctl: Path) -> None:
     script(systemctl, NO_BUS)
     with pytest.raises(HostError) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wizard.cli.command_lines import command_line
@@ -37,9 +38,10 @@ def service(arguments: argparse.Namespace) -> int:
     removed = False
     if arguments.action == "install":
         journey.install_service(workspace, name)
-    elif arguments.action == "remove":
-        removed = journey.remove_service(workspace, name)
     now = journey.service(workspace, name)
+    if arguments.action == "remove":
+        removed = journey.remove_service(workspace, now.server)
+        now = replace(now, installed=False, enabled=None)
     if arguments.json:
         print_json(now)
         return 0

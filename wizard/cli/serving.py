@@ -34,6 +34,7 @@ KINDS = {
     "record": mark("record"),
     "container": mark("container"),
     "process": mark("leftover process"),
+    "service": mark("systemd service"),
     "memory": mark("leftover shared memory"),
 }
 """Kind of `wizard.run.clean.Item` → display name."""

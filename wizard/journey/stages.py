@@ -485,12 +485,14 @@ def care(workspace: Workspace, name: str) -> Care | None:
 def service(workspace: Workspace, name: str | None = None) -> Service:
     """The systemd unit that starts the server ``name`` (the only one, if no name is given) with the machine (≤ 1 s).
 
+    It is also found if the server's folder is gone.
+
     Raises:
         UsageError: TW-S09 if no server of the workspace has that name, TW-S08 if none is given and there are several.
     """
     from wizard.serve.service import service as look
 
-    return look(_named(workspace, name))
+    return look(_with_unit(workspace, name))
 
 
 def install_service(workspace: Workspace, name: str | None = None) -> Service:
@@ -509,7 +511,16 @@ def remove_service(workspace: Workspace, name: str | None = None) -> bool:
     """Remove the unit, whether there was one; a running server keeps running. See `service`."""
     from wizard.serve.service import remove
 
-    return remove(_named(workspace, name))
+    return remove(_with_unit(workspace, name))
+
+
+def _with_unit(workspace: Workspace, name: str | None) -> ServerFolder:
+    """The server ``name``, or the only one; one with a unit needs no folder."""
+    from wizard.serve.service import installed
+
+    units = {server.name: server for server in installed(workspace)}
+    name = name or (next(iter(units)) if len({*workspace.names(), *units}) == len(units) == 1 else None)
+    return units.get(name or "") or _named(workspace, name)
 
 
 def _named(workspace: Workspace, name: str | None) -> ServerFolder:

@@ -19,7 +19,7 @@ from wizard.model import manifest
 from wizard.plan.plan import Container, Plan, Start
 from wizard.plan.runtimes.docker import LABEL, mark
 from wizard.probe.ask import asking
-from wizard.serve import care, leftovers
+from wizard.serve import care, leftovers, service
 from wizard.serve.find import running
 
 REMOVAL_SECONDS = 60.0
@@ -28,7 +28,7 @@ REMOVAL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A removable item: ``server``, ``environment``, ``model``, ``benchmark``, ``record``,
+    """A removable item: ``server``, ``environment``, ``model``, ``benchmark``, ``record``, ``service``,
     ``container``, ``process`` or ``memory``.
 
     Attributes:
@@ -84,6 +84,8 @@ def items(workspace: Workspace) -> list[Item]:
             paths = [path for path in sorted(folder.iterdir()) if not _is_beside(path)]
             items += [Item(kind, path.name, str(path), _bytes(path)) for path in paths]
     items += [Item("record", path.name, str(path), _bytes(path)) for path in _records(workspace)]
+    units = {server.name: service.path_of(server) for server in service.installed(workspace)}
+    items += [Item("service", name, str(path), _bytes(path)) for name, path in units.items()]
     kill = ("kill", "-s", "KILL", "--")
     left = sorted(leftovers.groups(workspace).items())
     items += [Item("process", f"{name} ({group})", "", 0, (*kill, f"-{group}")) for group, name in left]
@@ -173,7 +175,9 @@ def remove(workspace: Workspace, chosen: Sequence[Item]) -> None:
                 continue
             path = Path(item.path)
             try:
-                if path.is_dir() and not path.is_symlink():
+                if item.kind == "service":
+                    service.remove(workspace.server(item.name))
+                elif path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
                     path.unlink(missing_ok=True)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.kernel.errors import HostError, UsageError
 from wizard.kernel.language import tr
-from wizard.kernel.paths import ServerFolder
+from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
 from wizard.kernel.text import one_line, plain
 from wizard.probe.ask import Answer, asking
@@ -46,6 +48,8 @@ RestartSec={again_s}
 [Install]
 WantedBy=default.target
 """
+DESCRIBED = re.compile(r"^Description=Triton server (\S+) ", re.MULTILINE)
+"""The server's name in a unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def _line(*argv: str) -> str:
 
 def service(server: ServerFolder) -> Service:
     """The unit of ``server`` as it is now; blocks for some ms."""
-    path = _path(server)
+    path = path_of(server)
     installed = path.is_file()
     enabled = _asked("systemctl", "--user", "is-enabled", path.name) if installed else None
     known = enabled is not None and enabled.out.strip() in ("enabled", "disabled")
@@ -117,7 +121,7 @@ def install(server: ServerFolder) -> Service:
             tr("Set it up first: `triton-wizard up {name}`.", name=server.name),
         )
     _check(server)
-    path = _path(server)
+    path = path_of(server)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".new")
@@ -135,7 +139,7 @@ def install(server: ServerFolder) -> Service:
 
 def remove(server: ServerFolder) -> bool:
     """Disable the unit and remove its file; whether there was one. A running server keeps running."""
-    path = _path(server)
+    path = path_of(server)
     there = path.is_file()
     if there:
         _asked("systemctl", "--user", "disable", path.name)
@@ -144,14 +148,29 @@ def remove(server: ServerFolder) -> bool:
     return there
 
 
-def _path(server: ServerFolder) -> Path:
+def installed(workspace: Workspace) -> list[ServerFolder]:
+    """The workspace's servers with a unit, by name; their folders may be gone."""
+    servers = []
+    for path in sorted(_units().glob("triton-wizard-*.service")):
+        with suppress(OSError, ValueError, UsageError):  # not one that this program wrote
+            match = DESCRIBED.search(path.read_text(encoding="utf-8"))
+            server = workspace.server(match[1] if match else "")
+            servers += [server] if path_of(server) == path else []
+    return servers
+
+
+def path_of(server: ServerFolder) -> Path:
     """The unit's file; outside of the usual workspace its name has the workspace's fingerprint, too."""
     root = server.workspace.root
     usual = (Path.home() / ".local" / "share" / "triton-wizard").resolve()
     which = "" if root == usual else f"-{hashlib.sha256(str(root).encode()).hexdigest()[:8]}"
+    return _units() / f"triton-wizard-{server.name}{which}.service"
+
+
+def _units() -> Path:
     configuration = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
-    return base / "systemd" / "user" / f"triton-wizard-{server.name}{which}.service"
+    return base / "systemd" / "user"
 
 
 def _check(server: ServerFolder) -> None:
