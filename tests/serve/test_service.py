@@ -56,6 +56,12 @@ def test_the_unit_is_as_agreed() -> None:
     compared("service", "demo", service.unit_text(server, "/home/ann/wizard env/bin/python"))
 
 
+def test_it_is_tried_again_until_the_workspace_is_free_and_leaves_what_others_use() -> None:
+    """Two services of a workspace: the second is refused while the first is being started (TW-R100 or TW-K04)."""
+    lines = service.unit_text(Workspace(Path("/w")).server("demo"), "python").splitlines()
+    assert {"StartLimitIntervalSec=0", "Restart=on-failure", "RestartSec=30", "KillMode=process"} <= set(lines)
+
+
 def test_odd_paths_are_quoted_as_systemd_reads_them() -> None:
     text = service.unit_text(Workspace(Path('/a b/100%/$HOME/"x"\\y')).server("demo"), "python")
     assert r'"--workspace" "/a b/100%%/$$HOME/\"x\"\\y" "run"' in text

@@ -1,6 +1,7 @@
 """Start a server with the machine: a unit of the user's own systemd, written, removed and looked at on request only.
 
-Sources: systemd.service(5), systemd.unit(5), systemd.syntax(7), loginctl(1), of systemd 252.
+Sources: systemd.service(5), systemd.unit(5), systemd.kill(5), systemd.syntax(7), loginctl(1), of systemd 252; a oneshot
+service may have ``Restart=`` from systemd 244 on (systemd/systemd pull request 13754).
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ SECONDS = 20.0
 STOP_S = 60
 """Seconds that `down` may take when the machine shuts down."""
 AGAIN_S = 30
-"""Seconds before it is tried again if the server could not be started."""
+"""Seconds before it is tried again, without end, if the server could not be started, for example because another one of
+the workspace is being started.
+"""
 UNIT = """\
 # Made by `triton-wizard service install`; `triton-wizard service remove {name}` removes it.
 [Unit]
 Description=Triton server {name} (triton-wizard)
-StartLimitIntervalSec=600
-StartLimitBurst=5
+StartLimitIntervalSec=0
 
 [Service]
 Type=oneshot
@@ -42,11 +44,15 @@ ExecStart={start}
 ExecStop={stop}
 TimeoutStartSec=infinity
 TimeoutStopSec={stop_s}
+KillMode=process
 Restart=on-failure
 RestartSec={again_s}
 
 [Install]
 WantedBy=default.target
+"""
+"""Its start ends once the server is ready. ``KillMode=process``: `down` has stopped what belongs to the server; other
+servers of the workspace need the process with the OpenAI-compatible address, which may be in this unit's control group.
 """
 DESCRIBED = re.compile(r"^Description=Triton server (\S+) ", re.MULTILINE)
 """The server's name in a unit."""
