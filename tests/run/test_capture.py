@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import stat
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -154,6 +156,16 @@ async def test_the_last_words_of_a_stopped_program_are_in_the_log(
     code += f"    print('x' * {LONGEST_LINE}, 'last words')"
     await stopped(tmp_path, step_of("-c", code), lambda output: "begun" in output.lines)
     assert log_of(tmp_path).read_bytes().endswith(b" last words\n")
+
+
+async def test_logs_are_for_the_user_only(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        await events_of(plan_of(tmp_path / "w", step_of("-c", "print(1)")))
+    finally:
+        os.umask(before)
+    log = log_of(tmp_path)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (log, times_of(log))] == [0o600] * 2
 
 
 async def test_a_full_disk_stops_the_step_and_keeps_the_others(tmp_path: Path) -> None:

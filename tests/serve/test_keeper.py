@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.processes import opened, over
+from tests.values import plan_of
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import ServerFolder, Workspace
+from wizard.kernel.values import to_json
 from wizard.plan.ports import Ports
 from wizard.probe.live import GpuReading, Reading
 from wizard.probe.load import CpuReading
@@ -230,6 +234,27 @@ async def test_its_process_is_started_once_and_ended(server: ServerFolder) -> No
         os.waitpid(first.pid, 0)  # noqa: ASYNC222 -- it has ended
         assert over(processes)
     assert care.note(server) is None
+
+
+def test_what_it_prints_and_notes_is_for_the_user_only(server: ServerFolder) -> None:
+    before = os.umask(0)
+    try:
+        server.plan.write_text("{}")
+        first = care.start(server)
+        with opened([first.pid]) as processes:
+            os.waitpid(first.pid, 0)  # without a plan
+            assert over(processes)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (server.care, server.keeper_log)] == [0o600] * 2
+
+
+def test_the_first_note_is_written_by_who_starts_it(server: ServerFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writers would replace each other's temporary file."""
+    server.plan.write_text(to_json(plan_of(server.workspace.root, name="demo")))
+    monkeypatch.setattr(sys, "argv", ["keeper", str(server.root)])
+    keeper.main()  # no server is noted, so that it ends at once
+    assert not server.care.exists()
 
 
 def test_where_nothing_can_be_written_it_is_an_error(server: ServerFolder) -> None:

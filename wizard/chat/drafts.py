@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wizard.chat.history import History
 from wizard.kernel.errors import WizardError
-from wizard.kernel.paths import private_folder
+from wizard.kernel.paths import private_file, private_folder
 from wizard.kernel.values import from_json, to_json
 
 LONGEST = 2_000_000
@@ -76,7 +76,7 @@ class Drafts:
                 return
             private_folder(self.path.parent)
             temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+            with private_file(temporary, "wb") as file:
                 file.write(to_json(draft).encode(errors="replace"))
             temporary.replace(self.path)
 

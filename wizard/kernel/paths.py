@@ -28,7 +28,9 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from io import BufferedWriter
 from pathlib import Path
+from typing import Literal
 
 from wizard.kernel.errors import UsageError, WorkspaceError
 from wizard.kernel.language import tr
@@ -63,6 +65,15 @@ def private_folder(folder: Path) -> None:
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # raises where a file is in the way
+
+
+def private_file(path: Path, mode: Literal["ab", "wb"]) -> BufferedWriter:
+    """Open a file for writing, so that only this user can read one that is created; one that exists keeps its mode.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def unsafe(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wizard.kernel.language import tr
+from wizard.kernel.paths import private_file
 from wizard.kernel.process import LONGEST_LINE, Line
 from wizard.kernel.secrets import boundary, redact_bytes
 from wizard.serve.log import times_of
@@ -39,8 +40,8 @@ class Capture:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._log = path.open("wb")
-        self._times = times_of(path).open("wb")
+        self._log = private_file(path, "wb")
+        self._times = private_file(times_of(path), "wb")
         self._rest = b""
 
     @property

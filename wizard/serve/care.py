@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, get_args
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.language import join, tr
-from wizard.kernel.paths import ServerFolder
+from wizard.kernel.paths import ServerFolder, private_file
 from wizard.kernel.process import stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.kernel.values import to_json
@@ -84,7 +84,8 @@ def write(server: ServerFolder, care: Care) -> None:
         OSError: The folder is not writable, or gone.
     """
     temporary = server.care.with_suffix(".new")
-    temporary.write_text(to_json(care, indent=2) + "\n", encoding="utf-8")
+    with private_file(temporary, "wb") as file:
+        file.write(f"{to_json(care, indent=2)}\n".encode())
     temporary.replace(server.care)
 
 
@@ -100,7 +101,7 @@ def start(server: ServerFolder) -> Care:
     for mark in (proctable.STEP_MARK, proctable.OWNER_MARK):
         environment.pop(mark, None)
     try:
-        with server.keeper_log.open("ab") as output:
+        with private_file(server.keeper_log, "ab") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "wizard.serve.keeper", str(server.root)],
                 stdin=subprocess.DEVNULL,

@@ -175,7 +175,6 @@ def main() -> None:
     plan = from_json(Plan, server.plan.read_text(encoding="utf-8"), where=str(server.plan))
     me = proctable.read(os.getpid())
     state = Care(os.getpid(), me.started if me else "")
-    care.write(server, state)
     with contextlib.closing(Monitor()) as monitor:
         readings = monitor.read if monitor.read().gpus else None
         asyncio.run(Keeper(server, plan, readings, state).keep())

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from wizard.kernel import proctable
-from wizard.kernel.paths import ServerFolder
+from wizard.kernel.paths import ServerFolder, private_file
 from wizard.kernel.secrets import environment_for
 from wizard.serve import log_writer
 
@@ -47,8 +47,7 @@ def begun(server: ServerFolder, most: int = MOST_BYTES) -> Iterator[tuple[Path, 
         OSError: The folder of the logs is not writable.
     """
     path = server.logs / f"triton-{max(map(_number, starts(server)), default=0) + 1}.log"
-    with path.open("ab") as log:
-        path.chmod(0o600)
+    with private_file(path, "ab") as log:
         fcntl.flock(log, fcntl.LOCK_EX)  # of the open file, which the writer inherits
         read, write = os.pipe()
         with os.fdopen(read, "rb") as source, os.fdopen(write, "wb") as pipe:

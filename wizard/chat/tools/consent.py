@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from wizard.chat.tools.tool import Tool
 from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import mark, tr
-from wizard.kernel.paths import private_folder
+from wizard.kernel.paths import private_file, private_folder
 from wizard.kernel.values import from_json, to_json
 
 Decision: TypeAlias = Literal["once", "always", "deny", "never"]
@@ -105,7 +105,7 @@ class Consent:
         with contextlib.suppress(OSError):
             private_folder(self.path.parent)
             temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            with open(os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+            with private_file(temporary, "wb") as file:
                 file.write(to_json(self._known).encode())
             temporary.replace(self.path)
             self._kept = True
