@@ -137,11 +137,13 @@ def test_data_are_the_same_in_every_language(command: str, world: str) -> None:
 
 
 def numberless(data: Any) -> Any:
-    """``data`` without what differs each time: numbers, the time of a benchmark, the language in its command."""
+    """``data`` without what differs each time: numbers, also in the texts of `doctor`, the time of a benchmark, the
+    language in its command.
+    """
     if isinstance(data, dict):
         return {key: numberless(value) for key, value in data.items() if key != "made"}
     if isinstance(data, list):
         return [numberless(value) for value in data]
     if isinstance(data, str):
-        return re.sub(r" --language \w+", "", data)
+        return re.sub(r" --language \w+", "", re.sub(r"\d[\d.,]*( [KMG]iB)?", "0", data))
     return 0 if isinstance(data, (int, float)) and not isinstance(data, bool) else data

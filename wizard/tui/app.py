@@ -163,7 +163,7 @@ class WizardApp(InertApp):
         if self._damaged is not None:
             self.report_error(self._damaged)
         if self.settings.keys:
-            self.call_after_refresh(self._check_keys)  # imports all screens, and so runs after the first frame
+            self.call_after_refresh(self._take_keys, report=True)  # after the first frame: it imports all screens
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._terminate, number)
@@ -223,17 +223,14 @@ class WizardApp(InertApp):
             text = tr("Unknown theme: {name}. Using the default theme.", name=self.settings.theme)
             self.notify(text, severity="warning", markup=False)
 
-    def _take_keys(self) -> list[str]:
-        """Apply the valid keys of the settings, and report the others."""
+    def _take_keys(self, *, report: bool = False) -> None:
+        """Apply the valid keys of the settings, and ``report`` the others."""
         from wizard.tui.keys import usable
 
         good, problems = usable(self.settings.keys) if self.settings.keys else ({}, [])
         self.chosen_keys = good
         self.set_keymap(good)
-        return problems
-
-    def _check_keys(self) -> None:
-        for problem in self._take_keys():
+        for problem in problems if report else ():
             self.notify(problem, severity="warning", markup=False)
 
     def report_error(self, error: WizardError) -> None:
@@ -340,13 +337,9 @@ class WizardApp(InertApp):
             self._stop_first()
             return
         if message is None and (self.running or builds):
-            from wizard.flow.perform import running
-            from wizard.tui.views.build import still_building
-            from wizard.tui.views.chat import still_running
+            from wizard.tui.stopping import what_continues
 
-            servers = [running(self.journey, self.workspace, name) for name in tuple(self.running)]
-            lines = [still_running(server, self.workspace) for server in servers if server]
-            message = "\n".join([*lines, *(still_building(name, self.workspace) for name in builds)]) or None
+            message = what_continues(self, builds) or None
         super().exit(result, return_code, message)
 
     @work(exclusive=True, group="leave")

@@ -19,6 +19,7 @@ from wizard.tui.views.build import Phase
 if TYPE_CHECKING:
     from textual.app import App
 
+    from wizard.tui.app import WizardApp
 
 Reply: TypeAlias = Literal["on", "leave", "stop"]
 
@@ -74,3 +75,14 @@ def exit_code(run: Run) -> int:
     if run.view.phase is Phase.CANCELLED:
         return CancelledError.exit_code
     return run.view.error.exit_code if run.view.error else 0
+
+
+def what_continues(app: WizardApp, builds: Sequence[str]) -> str:
+    """The servers that keep running when the wizard exits, and the ``builds`` that continue: lines to print."""
+    from wizard.flow.perform import running
+    from wizard.tui.views.build import still_building
+    from wizard.tui.views.chat import still_running
+
+    servers = [running(app.journey, app.workspace, name) for name in tuple(app.running)]
+    lines = [still_running(server, app.workspace) for server in servers if server]
+    return "\n".join([*lines, *(still_building(name, app.workspace) for name in builds)])

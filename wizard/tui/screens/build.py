@@ -351,10 +351,8 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         self.query_one(StepList).show(view.steps)
         self.explain()
         problem = diagnosis(view, self._logs)
-        if problem:
-            self.query_one(ErrorPanel).show(problem.error, line=problem.line, log=problem.log)
-        else:
-            self.query_one(ErrorPanel).show(None)
+        panel = self.query_one(ErrorPanel)
+        panel.show(problem.error, line=problem.line, log=problem.log) if problem else panel.show(None)
         outcome = self.query_one("#outcome", Static)
         outcome.display = view.phase in (Phase.RUNNING, Phase.READY, Phase.CANCELLED)
         outcome.update(_outcome(view, self._measured()))
@@ -392,9 +390,10 @@ def _outcome(view: BuildView, measured: str) -> Content:
         rest = f"\n{openai}{proof}{took}" + tr("Press Enter to chat with your model.")
         return Content.assemble(("✓ ", "bold $success"), (line, "bold"), rest)
     if view.phase is Phase.CANCELLED:
-        line = tr("Completed steps are kept; press r to resume.")
-        return Content.assemble((tr("■ Stopped."), "bold $warning"), f" {line}")
+        kept = tr("Completed steps are kept; press r to resume.")
+        return Content.assemble((tr("■ Stopped."), "bold $warning"), " ", kept)
     if view.phase is Phase.RUNNING:
-        text = tr("If this window closes, the build continues: `triton-wizard attach` shows it.")
-        return Content.assemble((text, "$text-muted"))
+        return Content.styled(
+            tr("If this window closes, the build continues: `triton-wizard attach` shows it."), "$text-muted"
+        )
     return Content("")
