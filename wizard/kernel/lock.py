@@ -58,7 +58,7 @@ def writing(workspace: Workspace, purpose: str = "") -> Iterator[None]:
             )
         with suppress(OSError):  # a full disk: stopping servers and removing files must still work
             handle.truncate(0)
-            os.write(handle.fileno(), f"{os.getpid()} {_started(os.getpid())} {purpose}\n".encode())
+            os.write(handle.fileno(), f"{os.getpid()} {proctable.start_time(os.getpid())} {purpose}\n".encode())
         try:
             yield
         finally:
@@ -72,12 +72,7 @@ def is_stopping(workspace: Workspace) -> bool:
         words = workspace.lock.read_text(encoding="utf-8").split()
     except OSError:
         return False
-    return words[2:] == [STOPPING] and _started(int(words[0])) == words[1]
-
-
-def _started(pid: int) -> str:
-    row = proctable.read(pid)
-    return row.started if row else "-"
+    return words[2:] == [STOPPING] and proctable.lives(int(words[0]), words[1])
 
 
 def _holder(handle: TextIO) -> str:

@@ -51,9 +51,20 @@ def read(pid: int) -> Process | None:
 
 
 def alive(process: Process) -> bool:
-    """Whether ``process`` is still alive; its pid alone may have been reused."""
-    now = read(process.pid)
-    return now is not None and now.started == process.started
+    """Whether ``process`` is still alive."""
+    return lives(process.pid, process.started)
+
+
+def lives(pid: int, started: str) -> bool:
+    """Whether the process ``pid`` with this start time is alive; the pid alone may have been reused."""
+    now = read(pid)
+    return now is not None and now.started == started
+
+
+def start_time(pid: int) -> str:
+    """When ``pid`` was started, to be noted with it; empty if it does not exist."""
+    row = read(pid)
+    return row.started if row else ""
 
 
 def command(pid: int) -> tuple[str, ...]:

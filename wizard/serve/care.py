@@ -67,8 +67,7 @@ def note(server: ServerFolder) -> Care | None:
 def running(server: ServerFolder) -> Care | None:
     """What keeps the server running now."""
     care = note(server)
-    row = proctable.read(care.pid) if care else None
-    return care if care and row and row.started == care.started else None
+    return care if care and proctable.lives(care.pid, care.started) else None
 
 
 def shown(server: ServerFolder) -> Care | None:
@@ -110,8 +109,7 @@ def start(server: ServerFolder) -> Care:
                 start_new_session=True,
                 env=environment,
             )
-        row = proctable.read(process.pid)
-        care = Care(process.pid, row.started if row else "")
+        care = Care(process.pid, proctable.start_time(process.pid))
         write(server, care)
     except OSError as error:
         raise ServerError(

@@ -61,8 +61,7 @@ def write(server: ServerFolder, endpoint: Endpoint) -> None:
 
 def alive(endpoint: Endpoint) -> bool:
     """Whether the exact process of ``endpoint`` is alive (its pid alone may have been reused)."""
-    row = proctable.read(endpoint.pid)
-    return row is not None and row.started == endpoint.started
+    return proctable.lives(endpoint.pid, endpoint.started)
 
 
 def ending(endpoint: Endpoint) -> bool:

@@ -80,8 +80,7 @@ def note(workspace: Workspace) -> Address | None:
 def running(workspace: Workspace) -> Address | None:
     """The living process."""
     address = note(workspace)
-    row = proctable.read(address.pid) if address else None
-    return address if row and address and row.started == address.started else None
+    return address if address and proctable.lives(address.pid, address.started) else None
 
 
 def with_address(workspace: Workspace, endpoint: Endpoint) -> Endpoint:
@@ -197,8 +196,7 @@ def _started(workspace: Workspace, options: Exposure, port: int | None) -> Addre
 
 
 def _noted(workspace: Workspace, address: Address) -> Address:
-    row = proctable.read(address.pid)
-    address = replace(address, started=row.started if row else "")
+    address = replace(address, started=proctable.start_time(address.pid))
     temporary = workspace.gateway.address.with_suffix(".new")
     temporary.write_text(to_json(address, indent=2) + "\n", encoding="utf-8")
     temporary.replace(workspace.gateway.address)

@@ -173,8 +173,7 @@ def main() -> None:
     """Keep the server in the first argument running."""
     server = ServerFolder(Path(sys.argv[1]))
     plan = from_json(Plan, server.plan.read_text(encoding="utf-8"), where=str(server.plan))
-    me = proctable.read(os.getpid())
-    state = Care(os.getpid(), me.started if me else "")
+    state = Care(os.getpid(), proctable.start_time(os.getpid()))
     with contextlib.closing(Monitor()) as monitor:
         readings = monitor.read if monitor.read().gpus else None
         asyncio.run(Keeper(server, plan, readings, state).keep())
