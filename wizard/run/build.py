@@ -324,6 +324,7 @@ def _start(plan: Plan) -> subprocess.Popen[bytes]:
         stderr=subprocess.STDOUT,
         start_new_session=True,
         env=environment_for(secrets),
+        cwd="/",  # so that no file of the current folder is imported
     )
     threading.Thread(target=process.wait, daemon=True).start()  # no zombie is left
     return process
