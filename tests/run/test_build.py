@@ -26,7 +26,7 @@ from wizard.plan.plan import Plan
 from wizard.run import build, builder
 from wizard.run.build import Build
 from wizard.run.diagnose import CommandError
-from wizard.run.events import Event, Output, StepFinished, StepStarted
+from wizard.run.events import Event, Output, StepFinished, StepStarted, event_data
 from wizard.run.journal import Journal
 
 HANG = "import os, signal; print('pid', os.getpid(), flush=True); signal.pause()"
@@ -232,6 +232,45 @@ async def test_a_killed_process_is_reported_and_leaves_no_step(tmp_path: Path) -
     assert proctable.read(follower.pid) is None, "the next run stops what the killed one left"
     assert (tmp_path / "made").read_text() == "x"
     await again.close()
+
+
+async def test_an_order_is_read_as_utf_8_whatever_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    follower = Follower(build.run(plan_of(tmp_path / "ws", python_step("one", "print(ascii('한국어'))"))))
+    await follower.task
+    assert (ascii("한국어"),) in [event.lines for event in follower.events if isinstance(event, Output)]
+
+
+async def test_half_a_character_is_read_when_the_rest_is_there(tmp_path: Path) -> None:
+    server = server_of(plan_of(tmp_path / "ws"))
+    server.root.mkdir(parents=True)
+    row = proctable.read(os.getpid())
+    assert row is not None
+    line = to_json(event_data(Output("one", ("한국어",), 0.0))).encode()
+    with server.build.open("wb", buffering=0) as file:
+        file.write(to_json(Build("test", row.pid, row.started, build.boot_id(), 0.0)).encode() + b"\n")
+        half = line.index("한".encode()) + 1
+        file.write(line + b"\n" + line[:half])
+        events = attached(plan_of(tmp_path / "ws"))
+        first = await anext(events)
+        later = asyncio.ensure_future(anext(events))
+        while not file_is_read(server.build):
+            await asyncio.sleep(0)
+        file.write(line[half:] + b"\n")
+        assert await later == first
+    await events.aclose()
+
+
+def file_is_read(path: Path) -> bool:
+    """Whether a file that this process has open for reading was read to its end (proc_pid_fdinfo(5))."""
+    for link in Path("/proc/self/fd").iterdir():
+        if link.exists() and link.resolve() == path:
+            info = dict(
+                line.split(":\t", 1) for line in Path(f"/proc/self/fdinfo/{link.name}").read_text().splitlines()
+            )
+            if int(info["flags"], 8) & os.O_ACCMODE == os.O_RDONLY:
+                return int(info["pos"]) == path.stat().st_size
+    return False
 
 
 STARTER = """

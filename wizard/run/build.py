@@ -35,7 +35,7 @@ from wizard.serve.exposure import Exposure
 LOOK_S = 0.05
 """Seconds between two looks for new events."""
 PIECE = 1 << 16
-"""Characters to read at once: an interface draws in between."""
+"""Bytes to read at once: an interface draws in between."""
 LADDER = ((SIGINT, 30.0), (SIGTERM, 10.0), (SIGKILL, 5.0))
 """How the process is stopped: the first signal lets it stop the running step, which can take a while."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -281,14 +281,14 @@ async def _followed(server: ServerFolder) -> AsyncGenerator[Event, None]:
 
     The end is reported when the process has exited, so that another build can begin.
     """
-    alive, rest, complete = True, "", False
+    alive, rest, complete = True, b"", False
     failure: Failure | None = None
-    with server.build.open(encoding="utf-8") as file:
+    with server.build.open("rb") as file:
         build = from_data(Build, json.loads(file.readline()), where=file.name)
         while alive:
             alive = build.running  # looked at first: what an ended process wrote is then all there
             while piece := file.read(PIECE):
-                *lines, rest = (rest + piece).split("\n")
+                *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     data = json.loads(line)
                     if "kind" in data:

@@ -30,7 +30,7 @@ SHOWN_BYTES = 64 * 2**20
 
 def main() -> None:
     """Carry out the order on standard input."""
-    order = from_json(Order, sys.stdin.readline(), where="-")
+    order = from_json(Order, sys.stdin.buffer.readline(), where="-")
     language.use(order.language)
     with suppress(asyncio.CancelledError):
         asyncio.run(_carry_out(order))
