@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, Iterator
@@ -254,7 +255,7 @@ async def test_half_a_character_is_read_when_the_rest_is_there(tmp_path: Path) -
         events = attached(plan_of(tmp_path / "ws"))
         first = await anext(events)
         later = asyncio.ensure_future(anext(events))
-        while not file_is_read(server.build):
+        while not file_is_read(server.build):  # noqa: ASYNC110 -- by the other task
             await asyncio.sleep(0)
         file.write(line[half:] + b"\n")
         assert await later == first
@@ -397,6 +398,51 @@ async def test_too_much_output_is_in_the_log_only(tmp_path: Path, monkeypatch: p
     assert len(lines) < 15
     assert lines[-2]["lines"] == [f"More output is in {server.logs / 'one.log'} only."]
     assert lines[-1]["event"] == "StepFinished"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("cannot mount a tmpfs (needs root)")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+async def test_a_full_disk_is_why_it_ended(small_disk: Path, tmp_path: Path) -> None:
+    """The step fills the disk, and then has more to say than the record takes; its log is on another disk."""
+    code = f"""
+import os
+with open({str(small_disk / "hog")!r}, "wb", 0) as hog:
+    try:
+        while hog.write(b"x" * 4096): pass
+    except OSError: pass
+for _ in range(50): print("y" * 1000, flush=True)
+{HANG}"""
+    plan = plan_of(small_disk / "ws", python_step("one", code, small_disk / "never"))
+    server_of(plan).root.mkdir(parents=True)
+    server_of(plan).logs.symlink_to(tmp_path)
+    errors = [await Follower(build.run(plan)).task, await Follower(attached(plan)).task]
+    for error in errors:
+        assert isinstance(error, WorkspaceError)
+        assert error.code == "TW-R04"
+        assert "No space left" in error.what
+    assert errors[0] is not None
+    assert str(errors[0]) == str(errors[1])
+
+
+async def test_a_full_disk_at_its_beginning_is_reported(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path / "ws", python_step("one", ""))
+    server_of(plan).root.mkdir(parents=True)
+    server_of(plan).build.with_name("build.jsonl.new").symlink_to("/dev/full")
+    error = await Follower(build.run(plan)).task
+    assert isinstance(error, WorkspaceError)
+    assert error.code == "TW-R04"
+    assert "No space left" in error.what
 
 
 async def test_no_secret_is_in_its_files_its_arguments_or_without_need_in_its_environment(

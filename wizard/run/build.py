@@ -290,7 +290,10 @@ async def _followed(server: ServerFolder) -> AsyncGenerator[Event, None]:
             while piece := file.read(PIECE):
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
-                    data = json.loads(line)
+                    try:
+                        data = json.loads(line)
+                    except ValueError:  # half of it: the disk was full
+                        continue
                     if "kind" in data:
                         failure = from_data(Failure, data, where=file.name)
                         continue

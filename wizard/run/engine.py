@@ -183,7 +183,7 @@ class _Run:
                 async for event in events:
                     yield event
         except OSError as error:
-            problem = _unwritable(Path(error.filename or self.workspace.root), error)
+            problem = unwritable(Path(error.filename or self.workspace.root), error)
             yield self._end(step, "failed", began, problem.what, problem)
             raise problem from error
         except WizardError as error:
@@ -296,10 +296,11 @@ class _Run:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> WorkspaceError:
+def unwritable(path: Path, error: OSError) -> WorkspaceError:
+    """TW-R04 for a file of the workspace."""
     return WorkspaceError(
         "TW-R04",
         tr("cannot write {path}: {why}", path=path, why=unwritten(error, path)),
