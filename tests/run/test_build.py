@@ -383,7 +383,6 @@ async def test_a_process_that_does_not_stop_is_an_error(tmp_path: Path, monkeypa
 async def test_too_much_output_is_in_the_log_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "SHOWN_BYTES", 1000)
     server = Workspace(tmp_path).server("test")
-    server.root.mkdir(parents=True)
     saved = [os.dup(stream) for stream in (1, 2)]
     try:
         record = builder.Record(server)

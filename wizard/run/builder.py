@@ -101,6 +101,7 @@ class Record:
         self._left_out: set[str] = set()
         self._logs = server.logs
         try:
+            server.root.mkdir(parents=True, exist_ok=True)
             log = os.open(server.build_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             self._reserved = TemporaryFile(dir=server.root)  # noqa: SIM115 -- it is there as long as this
             os.posix_fallocate(self._reserved.fileno(), 0, RESERVED_BYTES)

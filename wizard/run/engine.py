@@ -75,11 +75,14 @@ async def run(
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
     workspace.make()
-    if is_stopping(workspace):
-        yield Output(plan.steps[0].id, (tr("Another wizard is stopping servers here; waiting for it."),), time.time())
-        while is_stopping(workspace):  # noqa: ASYNC110 -- another process
-            await asyncio.sleep(ready.POLL_SECONDS)
+    waited = False
+    while is_stopping(workspace):
+        waited = True
+        await asyncio.sleep(ready.POLL_SECONDS)
     with writing(workspace):
+        if waited:
+            text = tr("Waited for another wizard that was stopping servers here.")
+            yield Output(plan.steps[0].id, (text,), time.time())
         server = workspace.server(plan.name)
         await end_strays(workspace)
         marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
