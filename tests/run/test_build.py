@@ -444,25 +444,31 @@ async def test_a_full_disk_at_its_beginning_is_reported(tmp_path: Path) -> None:
     assert "No space left" in error.what
 
 
-async def test_no_secret_is_in_its_files_its_arguments_or_without_need_in_its_environment(
+async def test_no_secret_is_in_its_files_its_arguments_or_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also not one that a step reads elsewhere and shows."""
     token, other = "hf_" + "a1B2" * 8, "sk-" + "c3D4" * 8
+    (tmp_path / "other").write_text(other)
     monkeypatch.setenv("HF_TOKEN", token)
     monkeypatch.setenv("OPENAI_API_KEY", other)
-    step = python_step("one", f"import os; print(os.environ['HF_TOKEN'] == '{token[::-1]}'[::-1]); {HANG}")
+    code = f"""
+import os, signal
+has = (os.environ["HF_TOKEN"] == "{token[::-1]}"[::-1], "OPENAI_API_KEY" in os.environ)
+print("pid", os.getpid(), *has, open({str(tmp_path / "other")!r}).read(), flush=True)
+signal.pause()"""
+    step = python_step("one", code)
     (command,) = step.actions
     plan = plan_of(tmp_path / "ws", replace(step, actions=(replace(command, secrets=("HF_TOKEN",)),)))  # type: ignore[arg-type]
     follower = await until_it_hangs(build.run(plan))
-    assert any(isinstance(event, Output) and event.lines[0] == "True" for event in follower.events)
     pid = running(plan).pid
-    assert token not in " ".join(proctable.command(pid))
-    environment = proctable.environment(pid)
-    assert environment["HF_TOKEN"] == token
-    assert "OPENAI_API_KEY" not in environment
+    for secret in (token, other):
+        assert secret not in " ".join((*proctable.command(pid), *proctable.environment(pid).values()))
     await follower.close()
-    for path in server_of(plan).root.glob("build*"):
+    assert "True False •••" in (server_of(plan).logs / "one.log").read_text()
+    for path in (*server_of(plan).root.glob("build*"), *server_of(plan).logs.iterdir()):
         assert token not in path.read_text(), path
+        assert other not in path.read_text(), path
 
 
 async def test_the_end_of_a_process_that_could_not_begin_is_reported(

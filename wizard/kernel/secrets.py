@@ -50,6 +50,11 @@ def environment_for(named: Collection[str] = ()) -> dict[str, str]:
     return kept
 
 
+def given_secrets() -> dict[str, str]:
+    """The secrets of this process's environment, by their variables."""
+    return {name: value for name in SECRET_VARIABLES if (value := os.environ.get(name))}
+
+
 def redact(text: str) -> str:
     """Return ``text`` with every known secret (token shapes, values of `SECRET_VARIABLES`) replaced by ``•••``.
 

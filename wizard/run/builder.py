@@ -34,6 +34,7 @@ SHOWN_BYTES = 64 * 2**20
 def main() -> None:
     """Carry out the order on standard input."""
     order = from_json(Order, sys.stdin.buffer.readline(), where="-")
+    os.environ.update(order.secrets)  # not in what others see of it (proc_pid_environ(5)); commands get theirs
     language.use(order.language)
     with suppress(asyncio.CancelledError):
         asyncio.run(_carry_out(order))
