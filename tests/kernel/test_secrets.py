@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from wizard.kernel.secrets import MASK, redact
+from wizard.kernel.secrets import MASK, environment_for, redact
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,9 @@ def test_the_value_of_a_secret_variable_is_masked_wherever_it_stands(monkeypatch
 def test_a_short_value_masks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "a")
     assert redact("banana") == "banana"
+
+
+def test_modules_are_found_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "mine:/theirs:")
+    assert environment_for()["PYTHONPATH"] == f"{tmp_path}/mine:/theirs:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from IPython.utils.capture import capture_output
 
 from tests.bench.fake_bench import BENCHMARK
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
-from tests.values import CHOICE, CPU_HOST
+from tests.values import CHOICE, CPU_HOST, plan_of, python_step
 from wizard import Journey
 from wizard.advise import calibration
 from wizard.advise.advice import Constraints
@@ -22,6 +23,7 @@ from wizard.kernel import language
 from wizard.kernel.errors import InfeasibleError, ServerError, StepError, UsageError
 from wizard.notebook.html import pareto_html
 from wizard.plan.ports import Ports
+from wizard.run.build import Build
 from wizard.texts.benchmark.html import fragment
 
 
@@ -67,6 +69,22 @@ def test_a_server_that_another_interface_restarted_is_found(session: Journey, fa
     moved = replace(ENDPOINT, ports=Ports(9000, 9001, 9002))
     fake.endpoint = lambda workspace, name=None: moved  # type: ignore[method-assign]
     assert session.endpoint() == moved
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_only_a_build_of_the_same_plan_is_shown_and_not_stopped(
+    session: Journey, fake: FakeJourney, same: bool
+) -> None:
+    """One of another plan is in the way of a new build, which says so."""
+    mine, calls = plan_of("/ws", python_step("one", "")), list[tuple[str, object]]()
+    other = mine if same else replace(mine, steps=(python_step("one", "print()"),))
+    row = Build(mine.name, os.getpid(), "", "", 0.0)
+    fake.building = lambda workspace: row  # type: ignore[method-assign]
+    fake.earlier_plan = lambda workspace, name: other  # type: ignore[method-assign,attr-defined]
+    fake.attach = lambda workspace, name, *, leaving: calls.append(("attach", leaving.is_set()))  # type: ignore[assignment,method-assign]
+    fake.run = lambda plan, *, leaving: calls.append(("run", plan))  # type: ignore[assignment,method-assign]
+    session._run(mine)
+    assert calls == [("attach", True) if same else ("run", mine)]
 
 
 def test_the_lines_for_other_programs_are_shown_as_they_are_pasted(session: Journey, fake: FakeJourney) -> None:

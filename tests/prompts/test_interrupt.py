@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 
 import pytest
 
+from wizard.cli.building import window
 from wizard.prompts.interrupt import until_stopped
 
 
@@ -39,3 +41,26 @@ def test_work_that_is_not_stopped_ends_by_itself(capsys: pytest.CaptureFixture[s
 
     assert until_stopped(work())
     assert capsys.readouterr().err == ""
+
+
+def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by nohup(1): closing the window neither stops the work nor leaves it."""
+    monkeypatch.setattr("wizard.cli.building.is_terminal", lambda _: False)
+    leaving, before = threading.Event(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    async def work() -> None:
+        seen = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, seen.set)
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await seen.wait()
+        await asyncio.sleep(0)
+
+    try:
+        assert until_stopped(work(), (signal.SIGHUP,), leaving)
+        assert not leaving.is_set()
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert window() is not None, "the build outlives its command"
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert window() is None

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, Iterator
@@ -26,7 +27,7 @@ from wizard.plan.plan import Plan
 from wizard.run import build, builder
 from wizard.run.build import Build
 from wizard.run.diagnose import CommandError
-from wizard.run.events import Event, Output, StepFinished, StepStarted
+from wizard.run.events import Event, Output, StepFinished, StepStarted, event_data
 from wizard.run.journal import Journal
 
 HANG = "import os, signal; print('pid', os.getpid(), flush=True); signal.pause()"
@@ -234,6 +235,45 @@ async def test_a_killed_process_is_reported_and_leaves_no_step(tmp_path: Path) -
     await again.close()
 
 
+async def test_an_order_is_read_as_utf_8_whatever_the_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    follower = Follower(build.run(plan_of(tmp_path / "ws", python_step("one", "print(ascii('한국어'))"))))
+    await follower.task
+    assert (ascii("한국어"),) in [event.lines for event in follower.events if isinstance(event, Output)]
+
+
+async def test_half_a_character_is_read_when_the_rest_is_there(tmp_path: Path) -> None:
+    server = server_of(plan_of(tmp_path / "ws"))
+    server.root.mkdir(parents=True)
+    row = proctable.read(os.getpid())
+    assert row is not None
+    line = to_json(event_data(Output("one", ("한국어",), 0.0))).encode()
+    with server.build.open("wb", buffering=0) as file:
+        file.write(to_json(Build("test", row.pid, row.started, build.boot_id(), 0.0)).encode() + b"\n")
+        half = line.index("한".encode()) + 1
+        file.write(line + b"\n" + line[:half])
+        events = attached(plan_of(tmp_path / "ws"))
+        first = await anext(events)
+        later = asyncio.ensure_future(anext(events))
+        while not file_is_read(server.build):  # noqa: ASYNC110 -- by the other task
+            await asyncio.sleep(0)
+        file.write(line[half:] + b"\n")
+        assert await later == first
+    await events.aclose()
+
+
+def file_is_read(path: Path) -> bool:
+    """Whether a file that this process has open for reading was read to its end (proc_pid_fdinfo(5))."""
+    for link in Path("/proc/self/fd").iterdir():
+        if link.exists() and link.resolve() == path:
+            info = dict(
+                line.split(":\t", 1) for line in Path(f"/proc/self/fdinfo/{link.name}").read_text().splitlines()
+            )
+            if int(info["flags"], 8) & os.O_ACCMODE == os.O_RDONLY:
+                return int(info["pos"]) == path.stat().st_size
+    return False
+
+
 STARTER = """
 import asyncio, sys, threading
 from pathlib import Path
@@ -343,7 +383,6 @@ async def test_a_process_that_does_not_stop_is_an_error(tmp_path: Path, monkeypa
 async def test_too_much_output_is_in_the_log_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "SHOWN_BYTES", 1000)
     server = Workspace(tmp_path).server("test")
-    server.root.mkdir(parents=True)
     saved = [os.dup(stream) for stream in (1, 2)]
     try:
         record = builder.Record(server)
@@ -360,25 +399,76 @@ async def test_too_much_output_is_in_the_log_only(tmp_path: Path, monkeypatch: p
     assert lines[-1]["event"] == "StepFinished"
 
 
-async def test_no_secret_is_in_its_files_its_arguments_or_without_need_in_its_environment(
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("cannot mount a tmpfs (needs root)")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+async def test_a_full_disk_is_why_it_ended(small_disk: Path, tmp_path: Path) -> None:
+    """The step fills the disk, and then has more to say than the record takes; its log is on another disk."""
+    code = f"""
+import os
+with open({str(small_disk / "hog")!r}, "wb", 0) as hog:
+    try:
+        while hog.write(b"x" * 4096): pass
+    except OSError: pass
+for _ in range(50): print("y" * 1000, flush=True)
+{HANG}"""
+    plan = plan_of(small_disk / "ws", python_step("one", code, small_disk / "never"))
+    server_of(plan).root.mkdir(parents=True)
+    server_of(plan).logs.symlink_to(tmp_path)
+    errors = [await Follower(build.run(plan)).task, await Follower(attached(plan)).task]
+    for error in errors:
+        assert isinstance(error, WorkspaceError)
+        assert error.code == "TW-R04"
+        assert "No space left" in error.what
+    assert errors[0] is not None
+    assert str(errors[0]) == str(errors[1])
+
+
+async def test_a_full_disk_at_its_beginning_is_reported(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path / "ws", python_step("one", ""))
+    server_of(plan).root.mkdir(parents=True)
+    server_of(plan).build.with_name("build.jsonl.new").symlink_to("/dev/full")
+    error = await Follower(build.run(plan)).task
+    assert isinstance(error, WorkspaceError)
+    assert error.code == "TW-R04"
+    assert "No space left" in error.what
+
+
+async def test_no_secret_is_in_its_files_its_arguments_or_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also not one that a step reads elsewhere and shows."""
     token, other = "hf_" + "a1B2" * 8, "sk-" + "c3D4" * 8
+    (tmp_path / "other").write_text(other)
     monkeypatch.setenv("HF_TOKEN", token)
     monkeypatch.setenv("OPENAI_API_KEY", other)
-    step = python_step("one", f"import os; print(os.environ['HF_TOKEN'] == '{token[::-1]}'[::-1]); {HANG}")
+    code = f"""
+import os, signal
+has = (os.environ["HF_TOKEN"] == "{token[::-1]}"[::-1], "OPENAI_API_KEY" in os.environ)
+print("pid", os.getpid(), *has, open({str(tmp_path / "other")!r}).read(), flush=True)
+signal.pause()"""
+    step = python_step("one", code)
     (command,) = step.actions
     plan = plan_of(tmp_path / "ws", replace(step, actions=(replace(command, secrets=("HF_TOKEN",)),)))  # type: ignore[arg-type]
     follower = await until_it_hangs(build.run(plan))
-    assert any(isinstance(event, Output) and event.lines[0] == "True" for event in follower.events)
     pid = running(plan).pid
-    assert token not in " ".join(proctable.command(pid))
-    environment = proctable.environment(pid)
-    assert environment["HF_TOKEN"] == token
-    assert "OPENAI_API_KEY" not in environment
+    for secret in (token, other):
+        assert secret not in " ".join((*proctable.command(pid), *proctable.environment(pid).values()))
     await follower.close()
-    for path in server_of(plan).root.glob("build*"):
+    assert "True False •••" in (server_of(plan).logs / "one.log").read_text()
+    for path in (*server_of(plan).root.glob("build*"), *server_of(plan).logs.iterdir()):
         assert token not in path.read_text(), path
+        assert other not in path.read_text(), path
 
 
 async def test_the_end_of_a_process_that_could_not_begin_is_reported(

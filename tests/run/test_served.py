@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -16,11 +17,12 @@ import pytest_asyncio
 from tests.ports import reserved
 from tests.run.runs import events_of, outcomes, touch
 from tests.values import plan_of, python_step
-from wizard.kernel.errors import ServerError
+from wizard.kernel.errors import ServerError, WorkspaceError
 from wizard.kernel.lock import STOPPING, is_stopping, writing
 from wizard.kernel.paths import Workspace
 from wizard.plan.artefacts import IMAGE, SERVER
 from wizard.plan.plan import MADE_FROM, Done, Estimate, Plan, Ports, Start, Step, Wait
+from wizard.run import engine
 from wizard.run.engine import run
 from wizard.run.events import Output, Ready
 from wizard.serve import care, find
@@ -85,18 +87,34 @@ async def test_a_server_that_is_shutting_down_is_waited_for(planned: Make, tmp_p
     assert outcomes(events)["start"] == "done"
 
 
-async def test_another_wizard_that_stops_servers_is_waited_for(planned: Make, tmp_path: Path) -> None:
+async def test_another_wizard_that_stops_servers_is_waited_for(
+    planned: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first event comes when the wizard is the workspace's writer: a build's record begins with it."""
     workspace = Workspace(tmp_path / "w")
     workspace.make()
+    waits = asyncio.Event()
+
+    def look(workspace: Workspace) -> bool:
+        if stopping := is_stopping(workspace):
+            waits.set()
+        return stopping
+
+    monkeypatch.setattr(engine, "is_stopping", look)
     with ExitStack() as stack:
         stack.enter_context(writing(workspace, STOPPING))
         assert is_stopping(workspace)
         events = run(planned())
-        first = await events.__anext__()
-        assert isinstance(first, Output)
-        assert first.lines == ("Another wizard is stopping servers here; waiting for it.",)
+        beginning = asyncio.ensure_future(anext(events))
+        await waits.wait()
+        assert not beginning.done()
         stack.close()
         assert not is_stopping(workspace)
+        first = await beginning
+        assert isinstance(first, Output)
+        assert first.lines == ("Waited for another wizard that was stopping servers here.",)
+        with pytest.raises(WorkspaceError, match="TW-K04"), writing(workspace):
+            pass
         assert isinstance([event async for event in events][-1], Ready)
     with writing(workspace):
         assert not is_stopping(workspace), "it does not stop servers"

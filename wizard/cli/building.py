@@ -58,8 +58,12 @@ def carry_out(
 
 
 def window() -> threading.Event | None:
-    """To be set when this command's window is closed; None if it has none, as in a pipe of a job or a service."""
-    return threading.Event() if any(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr))) else None
+    """To be set when this command's window is closed; None if it has none, as in a pipe of a job or a service.
+
+    A command that ignores the end of its window (nohup(1)) has one.
+    """
+    nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return threading.Event() if nohup or any(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr))) else None
 
 
 def continues(arguments: argparse.Namespace) -> str:

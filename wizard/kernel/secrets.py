@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection
+from pathlib import Path
 
 SECRET_VARIABLES = (
     "HF_TOKEN",
@@ -40,8 +41,18 @@ MASK = "•••"
 
 
 def environment_for(named: Collection[str] = ()) -> dict[str, str]:
-    """This process's environment without the secrets that are not ``named``."""
-    return {name: value for name, value in os.environ.items() if name in named or name not in SECRET_VARIABLES}
+    """This process's environment without the secrets that are not ``named``, for a program in any folder: the paths in
+    ``PYTHONPATH`` are absolute.
+    """
+    kept = {name: value for name, value in os.environ.items() if name in named or name not in SECRET_VARIABLES}
+    if paths := kept.get("PYTHONPATH"):
+        kept["PYTHONPATH"] = os.pathsep.join(path and str(Path(path).absolute()) for path in paths.split(os.pathsep))
+    return kept
+
+
+def given_secrets() -> dict[str, str]:
+    """The secrets of this process's environment, by their variables."""
+    return {name: value for name in SECRET_VARIABLES if (value := os.environ.get(name))}
 
 
 def redact(text: str) -> str:

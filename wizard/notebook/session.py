@@ -142,7 +142,7 @@ class Journey(Measuring):
         """Run the plan until the model is ready; completed steps are skipped.
 
         Interrupting the kernel stops the running step with all its processes; the next `up` resumes there. In a
-        notebook, a build survives its kernel: `attach` finds it again.
+        notebook, a build survives its kernel: `attach` finds it again, and interrupting then leaves it running.
         """
         plan = self._state.plan or self.plan()
         with live.LiveRun() as show, closing(self._background.iterate(lambda: self._run(plan))) as events:
@@ -167,12 +167,19 @@ class Journey(Measuring):
         return BuildPanel(self._background, lambda: self._run(plan))
 
     def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
-        """The build of the plan, or the one of this server that is running; in a notebook, it outlives its kernel."""
-        leaving = threading.Event() if live.in_notebook() else None
+        """The build of the plan; in a notebook, it outlives its kernel. One that is running is only shown: whoever
+        started it may be somebody else.
+        """
+        from wizard.plan.artefacts import fingerprints
+
         build = self._journey.building(self.workspace)
         if build is not None and build.name == plan.name:
-            return self._journey.attach(self.workspace, plan.name, leaving=leaving or threading.Event())
-        return self._journey.run(plan, leaving=leaving)
+            running = self._journey.earlier_plan(self.workspace, plan.name)
+            if running is not None and fingerprints(running.steps) == fingerprints(plan.steps):
+                leaving = threading.Event()
+                leaving.set()
+                return self._journey.attach(self.workspace, plan.name, leaving=leaving)
+        return self._journey.run(plan, leaving=threading.Event() if live.in_notebook() else None)
 
     def chat(self, question: str, **settings: Any) -> Answer:
         """Send a question; the answer streams into the cell's output and is kept for the next question.

@@ -50,6 +50,7 @@ class Asked:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                cwd="/",  # so that no file of the current folder is imported by a Python
             )
         except OSError as error:
             self._failure = tr("cannot start {program}: {error}", program=argv[0], error=error.strerror or error)

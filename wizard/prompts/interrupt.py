@@ -25,8 +25,12 @@ def until_stopped(
 
     ``leaving`` is set when SIGHUP cancels the work: the terminal's window was closed, and what can continue without it
     does. If it is set before, every signal only ends the view of such work.
+
+    A signal that is ignored, as nohup(1) does with SIGHUP, stays ignored.
     """
     import asyncio
+
+    heeded = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
 
     async def main() -> None:
         task = asyncio.ensure_future(work)
@@ -45,12 +49,12 @@ def until_stopped(
                 with suppress(OSError):  # the terminal is gone
                     print(f"\n{tr('stopping')}", file=sys.stderr, flush=True)
 
-        for number in signals:
+        for number in heeded:
             loop.add_signal_handler(number, stop, number)
         try:
             await task
         finally:
-            for number in signals:
+            for number in heeded:
                 loop.remove_signal_handler(number)
 
     try:

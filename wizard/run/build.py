@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Set
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM
 
@@ -23,10 +23,10 @@ from wizard.kernel import errors, proctable
 from wizard.kernel.language import tr, used
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.process import stop_group
-from wizard.kernel.secrets import environment_for, redact
+from wizard.kernel.secrets import environment_for, given_secrets, redact
 from wizard.kernel.text import plain
 from wizard.kernel.values import from_data, to_data, to_json
-from wizard.plan.plan import Command, Plan
+from wizard.plan.plan import Plan
 from wizard.run.diagnose import CommandError
 from wizard.run.diagnose import Failure as CommandFailure
 from wizard.run.events import Event, read_event
@@ -35,7 +35,7 @@ from wizard.serve.exposure import Exposure
 LOOK_S = 0.05
 """Seconds between two looks for new events."""
 PIECE = 1 << 16
-"""Characters to read at once: an interface draws in between."""
+"""Bytes to read at once: an interface draws in between."""
 LADDER = ((SIGINT, 30.0), (SIGTERM, 10.0), (SIGKILL, 5.0))
 """How the process is stopped: the first signal lets it stop the running step, which can take a while."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -85,6 +85,7 @@ class Order:
         keep: As above.
         caller: The process that the build ends with, and its start time; None if it outlives that.
         language: The language of texts that are not translated later.
+        secrets: The values of the secret variables, for the commands that need them, and to be found in all output.
     """
 
     plan: Plan
@@ -94,6 +95,7 @@ class Order:
     keep: bool | None
     caller: tuple[int, str] | None
     language: str
+    secrets: dict[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +190,8 @@ async def run(
             raise occupied(build, workspace)
         await stop_group(build.pid, LADDER, leader_only=True)
     caller = me() if leaving is None else None
-    order = Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, keep, caller, used())
-    process = _start(plan)
+    order = Order(plan, tuple(sorted(redo)), tuple(sorted(skip)), exposure, keep, caller, used(), given_secrets())
+    process = _start()
     try:
         await asyncio.to_thread(_give, order, process)
         async with aclosing(_followed(workspace.server(plan.name))) as events:
@@ -281,16 +283,19 @@ async def _followed(server: ServerFolder) -> AsyncGenerator[Event, None]:
 
     The end is reported when the process has exited, so that another build can begin.
     """
-    alive, rest, complete = True, "", False
+    alive, rest, complete = True, b"", False
     failure: Failure | None = None
-    with server.build.open(encoding="utf-8") as file:
+    with server.build.open("rb") as file:
         build = from_data(Build, json.loads(file.readline()), where=file.name)
         while alive:
             alive = build.running  # looked at first: what an ended process wrote is then all there
             while piece := file.read(PIECE):
-                *lines, rest = (rest + piece).split("\n")
+                *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
-                    data = json.loads(line)
+                    try:
+                        data = json.loads(line)
+                    except ValueError:  # half of it: the disk was full
+                        continue
                     if "kind" in data:
                         failure = from_data(Failure, data, where=file.name)
                         continue
@@ -313,17 +318,16 @@ def _killed(name: str, why: str) -> errors.StepError:
     )
 
 
-def _start(plan: Plan) -> subprocess.Popen[bytes]:
+def _start() -> subprocess.Popen[bytes]:
     """Start the process in its own session, so that no signal to a terminal's process group reaches it."""
-    actions = [action for step in plan.steps for action in step.actions]
-    secrets = {name for action in actions if isinstance(action, Command) for name in action.secrets}
     process = subprocess.Popen(
         [sys.executable, "-m", "wizard.run.builder"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        env=environment_for(secrets),
+        env=environment_for(),
+        cwd="/",  # so that no file of the current folder is imported
     )
     threading.Thread(target=process.wait, daemon=True).start()  # no zombie is left
     return process

@@ -12,25 +12,29 @@ import signal
 import sys
 from contextlib import aclosing, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from wizard.kernel import language
-from wizard.kernel.errors import CancelledError, WizardError
+from wizard.kernel.errors import CancelledError, WizardError, WorkspaceError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.secrets import redact
 from wizard.kernel.values import from_json, messages, to_data, to_json
 from wizard.run.build import Failure, Order, begin
-from wizard.run.engine import run
+from wizard.run.engine import run, unwritable
 from wizard.run.events import Event, Output, event_data
 from wizard.workshop.progress import followed
 
+RESERVED_BYTES = 64 * 2**10
+"""Of the disk, so that the error that ends a build can be added to its record when the disk is full."""
 SHOWN_BYTES = 64 * 2**20
 """Bytes of a record from which on the steps' output is in their logs only: a log may have any size."""
 
 
 def main() -> None:
     """Carry out the order on standard input."""
-    order = from_json(Order, sys.stdin.readline(), where="-")
+    order = from_json(Order, sys.stdin.buffer.readline(), where="-")
+    os.environ.update(order.secrets)  # not in what others see of it (proc_pid_environ(5)); commands get theirs
     language.use(order.language)
     with suppress(asyncio.CancelledError):
         asyncio.run(_carry_out(order))
@@ -51,7 +55,7 @@ async def _carry_out(order: Order) -> None:
         todo = tr("To continue, run `up` again.")
         error = CancelledError("TW-U07", tr("the build was stopped; completed steps are kept"), todo)
     except WizardError as failed:
-        error = failed
+        error = (record and record.error) or failed  # on a full disk, stopping the step may have failed, too
     if error is None:
         return
     if record is None:
@@ -84,14 +88,27 @@ def _stop_on_signals(order: Order) -> None:
 
 
 class Record:
-    """Where the followers read. Making it ends the answer on standard output, which then leads to the log."""
+    """Where the followers read. Making it ends the answer on standard output, which then leads to the log.
+
+    Raises:
+        WorkspaceError: TW-R04 if it cannot be written, as does `add`.
+    """
 
     def __init__(self, server: ServerFolder, caller: tuple[int, str] | None = None) -> None:
-        self._file = begin(server, caller)
+        self.error: WorkspaceError | None = None
+        """Why it could not be written."""
+        self._path = server.build
         self._bytes = 0
         self._left_out: set[str] = set()
         self._logs = server.logs
-        log = os.open(server.build_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            server.root.mkdir(parents=True, exist_ok=True)
+            log = os.open(server.build_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            self._reserved = TemporaryFile(dir=server.root)  # noqa: SIM115 -- it is there as long as this
+            os.posix_fallocate(self._reserved.fileno(), 0, RESERVED_BYTES)
+            self._file = begin(server, caller)  # last: it takes the place of the record before
+        except OSError as error:
+            raise unwritable(self._path, error) from error
         _answer("{}")
         for stream in (1, 2):
             os.dup2(log, stream)
@@ -104,11 +121,17 @@ class Record:
             self._left_out.add(event.step)
             more = tr("More output is in {log} only.", log=self._logs / f"{event.step}.log")
             event = Output(event.step, (more,), event.at)
-        self._write(_line(event, event_data(event)))
+        try:
+            self._write(_line(event, event_data(event)))
+        except OSError as error:
+            self.error = unwritable(self._path, error)
+            raise self.error from error
 
     def end(self, error: WizardError) -> None:
-        """Add the error that ended the build."""
-        self._write(_line(Failure.of(error)))
+        """Add the error that ended the build, after what may be half of a line."""
+        with suppress(OSError):  # others took what was reserved
+            self._reserved.truncate(0)
+            self._write(f"\n{_line(Failure.of(error))}")
 
     def _write(self, line: str) -> None:
         data = f"{line}\n".encode()

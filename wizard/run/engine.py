@@ -75,11 +75,14 @@ async def run(
     check(plan, redo, skip)
     workspace = Workspace(Path(plan.workspace))
     workspace.make()
-    if is_stopping(workspace):
-        yield Output(plan.steps[0].id, (tr("Another wizard is stopping servers here; waiting for it."),), time.time())
-        while is_stopping(workspace):  # noqa: ASYNC110 -- another process
-            await asyncio.sleep(ready.POLL_SECONDS)
+    waited = False
+    while is_stopping(workspace):
+        waited = True
+        await asyncio.sleep(ready.POLL_SECONDS)
     with writing(workspace):
+        if waited:
+            text = tr("Waited for another wizard that was stopping servers here.")
+            yield Output(plan.steps[0].id, (text,), time.time())
         server = workspace.server(plan.name)
         await end_strays(workspace)
         marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
@@ -183,7 +186,7 @@ class _Run:
                 async for event in events:
                     yield event
         except OSError as error:
-            problem = _unwritable(Path(error.filename or self.workspace.root), error)
+            problem = unwritable(Path(error.filename or self.workspace.root), error)
             yield self._end(step, "failed", began, problem.what, problem)
             raise problem from error
         except WizardError as error:
@@ -294,10 +297,11 @@ class _Run:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(path)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
 
 
-def _unwritable(path: Path, error: OSError) -> WorkspaceError:
+def unwritable(path: Path, error: OSError) -> WorkspaceError:
+    """TW-R04 for a file of the workspace."""
     return WorkspaceError(
         "TW-R04",
         tr("cannot write {path}: {why}", path=path, why=unwritten(error, path)),

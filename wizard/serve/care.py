@@ -108,6 +108,7 @@ def start(server: ServerFolder) -> Care:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 env=environment,
+                cwd="/",  # so that no file of the current folder is imported
             )
         care = Care(process.pid, proctable.start_time(process.pid))
         write(server, care)

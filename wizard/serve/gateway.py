@@ -242,6 +242,7 @@ def _process(workspace: Workspace, options: Exposure, listener: socket.socket) -
             stderr=subprocess.STDOUT,
             start_new_session=True,
             env=environment,
+            cwd="/",  # so that no file of the current folder is imported
         )
 
 
