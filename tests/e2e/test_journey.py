@@ -383,7 +383,11 @@ def test_clean_removes_everything_that_was_made(wizard: Wizard) -> None:
     wizard.up()
     wizard.run("clean", "--yes", status=2)  # refused while it runs
     wizard.run("down")
-    kinds = {item["kind"] for item in json.loads(wizard.run("clean", "--json"))["items"]}
-    assert kinds == {"server", "environment", "model"}
+
+    def kinds() -> set[str]:
+        """Shared memory that killed servers of other workspaces left may come at any time."""
+        return {item["kind"] for item in json.loads(wizard.run("clean", "--json"))["items"]} - {"memory"}
+
+    assert kinds() == {"server", "environment", "model", "record"}
     wizard.run("clean", "--yes")
-    assert json.loads(wizard.run("clean", "--json"))["items"] == []
+    assert kinds() == set()
