@@ -40,6 +40,8 @@ settings.register_profile("mutation", settings.get_profile("ci"), derandomize=Tr
 settings.load_profile("ci")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: the programs of the tests inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started with nohup, which builds would obey
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # a program in a pty is forked: grpc's own handlers would end it at times
 
 

@@ -69,13 +69,16 @@ async def test_samples_have_the_machine_and_count_others_on_the_gpu(monkeypatch:
 
     def add(sample: Sample) -> None:
         samples.append(sample)
-        enough.set()
+        if (
+            sample.generator_cores is not None
+        ):  # None when a process of the group, which other tests share, has just ended
+            enough.set()
 
     watched = Watched(lambda: reading, ("http://127.0.0.1:9/metrics",), "demo", os.getpgrp())
     task = asyncio.ensure_future(sampling.watch(watched, os.getpgrp(), add))
     await enough.wait()
     task.cancel()
-    (first, *_) = samples
+    first = samples[-1]
     assert (first.cpu, first.memory_available_bytes, first.server) == (0.5, 7, {})
     assert (first.gpus[0].power_watts, first.gpus[0].others) == (300.0, 1)
     assert first.gpus[0].throttled == ("HwSlowdown",)
