@@ -24,7 +24,7 @@ def doctor(
     from wizard.doctor.examine import examine
 
     if host is None:
-        from wizard.journey.stages import probe
+        from wizard.journey.planning import probe
 
         host = probe(workspace)
     return examine(workspace, host, quick=quick, offline=offline)

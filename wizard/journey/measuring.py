@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.journey.stages import calibration, earlier_plan, monitor, probe
+from wizard.journey.planning import calibration, earlier_plan, monitor, probe
 from wizard.workshop.progress import followed
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wizard.journey.chatting import chat
 from wizard.journey.measuring import installation, machine
-from wizard.journey.stages import chat, probe
+from wizard.journey.planning import probe
 from wizard.workshop.progress import followed
 
 if TYPE_CHECKING:

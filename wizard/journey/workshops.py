@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wizard.journey.stages import model
+from wizard.journey.planning import model
 
 if TYPE_CHECKING:
     from wizard.workshop.bundle import Manifest, Order

@@ -65,12 +65,12 @@ class Build:
     @property
     def running(self) -> bool:
         """Whether its process is alive; the pid alone may be another's by now."""
-        return _lives(self.pid, self.started) and boot_id() == self.boot
+        return proctable.lives(self.pid, self.started) and boot_id() == self.boot
 
     @property
     def ending(self) -> bool:
         """Whether it is being stopped, because the process that it ends with was killed."""
-        return self.caller is not None and not _lives(*self.caller)
+        return self.caller is not None and not proctable.lives(*self.caller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +133,9 @@ def boot_id() -> str:
     return ""
 
 
-def _lives(pid: int, started: str) -> bool:
-    row = proctable.read(pid)
-    return row is not None and row.started == started
-
-
 def me() -> tuple[int, str]:
     """This process and its start time."""
-    row = proctable.read(os.getpid())
-    return os.getpid(), row.started if row else ""
+    return os.getpid(), proctable.start_time(os.getpid())
 
 
 def building(workspace: Workspace) -> Build | None:
