@@ -27,6 +27,7 @@ from wizard.bench.report import Machine, Report, Target
 from wizard.bench.sampling import Watched
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, StepError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.files import unfinished
 from wizard.probe.live import Reading
 from wizard.probe.load import CpuReading
 from wizard.run.events import Progress, StepFinished, StepStarted
@@ -279,7 +280,7 @@ async def test_a_full_disk_is_said_before_anything_runs(tmp_path: Path, monkeypa
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the kernel has no /dev/full")
 async def test_a_disk_that_fills_up_keeps_what_was_written(tmp_path: Path) -> None:
-    fill = partial((tmp_path / "out" / "runs" / "c4-1.new").symlink_to, "/dev/full")
+    fill = partial(unfinished(tmp_path / "out" / "runs" / "c4-1.json").symlink_to, "/dev/full")
     assert await error_after_the_first_level(start(tmp_path / "out"), fill) == "TW-C68"
     report, runs = Folder(tmp_path / "out").read()
     assert report.points[0].sent == 40

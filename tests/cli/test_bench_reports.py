@@ -18,6 +18,7 @@ from wizard.bench.folder import Folder
 from wizard.bench.order import Wanted
 from wizard.bench.report import Report, Target
 from wizard.cli import bench_runs
+from wizard.kernel.files import unfinished
 from wizard.kernel.values import to_data
 from wizard.serve.endpoint import Endpoint
 
@@ -63,7 +64,7 @@ def test_png_writes_pages_and_pictures_beside_the_report(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     path = kept(tmp_path / "a")
-    (tmp_path / "a" / ".report.html.new").mkdir()
+    unfinished(tmp_path / "a" / "report.html").mkdir()
     done = wizard_inside("bench", "--open", path, "--png")
     assert done.returncode == 6
     assert "TW-C68" in done.stderr

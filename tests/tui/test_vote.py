@@ -26,6 +26,7 @@ from wizard.bench.report import Target
 from wizard.chat.conversation import Conversation
 from wizard.chat.nearby import Nearby
 from wizard.chat.openai import elsewhere
+from wizard.kernel.files import unfinished
 from wizard.kernel.paths import Workspace
 from wizard.serve.endpoint import Endpoint
 from wizard.tui.opening import Opening
@@ -196,7 +197,7 @@ async def test_a_vote_that_cannot_be_written_is_not_lost(workspace: Workspace) -
         async with opened(workspace, first, second).run_test(size=(80, 24)) as pilot:
             vote = await to_vote(pilot)
             folder = only_folder(workspace)
-            blocked = folder / "report.new"
+            blocked = unfinished(folder / "report.json")
             blocked.mkdir()
             await pilot.press("left", "left", "left")
             await wait_for(pilot, lambda: vote.view.error and not vote.view.order)

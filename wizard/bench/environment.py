@@ -12,9 +12,10 @@ from wizard.advise import compatibility
 from wizard.advise.reasons import Refused
 from wizard.catalog.environments import Environment, environment
 from wizard.kernel.errors import HostError, StepError, WorkspaceError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import mark, tr
 from wizard.kernel.lock import writing
-from wizard.kernel.paths import Workspace, private_folder
+from wizard.kernel.paths import Workspace
 from wizard.kernel.secrets import redact
 from wizard.plan.plan import LINK_BYTES_PER_S, Command, Done, Estimate, Step
 from wizard.plan.runtimes.venv import Venv

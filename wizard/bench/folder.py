@@ -12,8 +12,8 @@ from wizard.bench.report import Report, read
 from wizard.bench.run import Run
 from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.files import private_folder, write_whole
 from wizard.kernel.language import tr
-from wizard.kernel.paths import private_folder
 from wizard.kernel.units import size
 from wizard.kernel.values import from_json, to_json
 
@@ -114,9 +114,7 @@ def write(path: Path, text: str) -> None:
     Raises:
         WorkspaceError: TW-C68 if it cannot be written.
     """
-    temporary = path.with_suffix(".new")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, text)
     except OSError as error:
         raise unwritable(path, error) from error

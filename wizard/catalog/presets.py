@@ -5,7 +5,6 @@ A preset is a TOML file in a ``presets`` folder of the profiles, so a user's pre
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from wizard.catalog.profiles import files, load_toml, user_folder
 from wizard.kernel import toml
 from wizard.kernel.errors import UsageError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_data
 
@@ -82,11 +82,9 @@ def save(preset: Preset) -> Path:
             tr("Use letters, digits, '_' and '-', up to 40 characters."),
         )
     path = _folder() / f"{preset.name}.toml"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(_text(preset), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, _text(preset))
     except (OSError, UnicodeError) as error:
         raise UsageError(
             "TW-D12", tr("cannot write {path}: {why}", path=path, why=error), tr("Check the folder's permissions.")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wizard.chat.history import History
 from wizard.kernel.errors import WizardError
-from wizard.kernel.paths import private_file, private_folder
+from wizard.kernel.files import private_folder, write_whole
 from wizard.kernel.values import from_json, to_json
 
 LONGEST = 2_000_000
@@ -75,10 +75,7 @@ class Drafts:
                 self.path.unlink(missing_ok=True)
                 return
             private_folder(self.path.parent)
-            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            with private_file(temporary, "wb") as file:
-                file.write(to_json(draft).encode(errors="replace"))
-            temporary.replace(self.path)
+            write_whole(self.path, to_json(draft).encode(errors="replace"), private=True)
 
 
 def _gone(pid: str) -> bool:

@@ -19,8 +19,9 @@ from typing import Any
 from wizard.chat.conversation import Conversation, Message, Sampling, Stats, Version
 from wizard.chat.tools.called import Called
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace, private_folder
+from wizard.kernel.paths import Workspace
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.text import one_line
 from wizard.kernel.values import from_json, to_json

@@ -15,6 +15,7 @@ from wizard.chat.race import RaceResult
 from wizard.chat.race_svg import picture
 from wizard.kernel import bounded
 from wizard.kernel.errors import UsageError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import mark, tr
 from wizard.kernel.reasons import unreadable
 from wizard.kernel.values import from_json, to_data, to_json
@@ -137,15 +138,12 @@ def save_result(path: Path, result: RaceResult, *, overwrite: bool = False) -> N
 
 
 def _write(path: Path, text: str, *, overwrite: bool) -> None:
-    temporary = path.with_name(f".{path.name}.new")
     try:
         if not overwrite:
             path.open("x").close()  # it is our file from here on
         try:
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, text)
         except (OSError, UnicodeError):
-            temporary.unlink(missing_ok=True)
             if not overwrite:
                 path.unlink(missing_ok=True)
             raise

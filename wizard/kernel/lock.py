@@ -11,8 +11,9 @@ from typing import TextIO
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import WorkspaceError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace, private_folder
+from wizard.kernel.paths import Workspace
 
 STOPPING = "stopping"
 """Purpose of a lock that is held for seconds: to stop servers."""

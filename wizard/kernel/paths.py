@@ -28,11 +28,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from io import BufferedWriter
 from pathlib import Path
-from typing import Literal
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import tr
 from wizard.kernel.reasons import unwritten
 
@@ -53,27 +52,6 @@ def default_workspace() -> Path:
     data = os.environ.get("XDG_DATA_HOME", "")
     base = Path(data) if data.startswith("/") else Path.home() / ".local" / "share"
     return _elsewhere() if unsafe(base.resolve()) else base / "triton-wizard"
-
-
-def private_folder(folder: Path) -> None:
-    """Create ``folder``, and what is missing above it, so that only this user can enter it (XDG Base Directory
-    Specification 0.8: missing folders get mode 0700). One that exists keeps its mode.
-
-    Raises:
-        OSError: It cannot be created.
-    """
-    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    folder.mkdir(exist_ok=True)  # raises where a file is in the way
-
-
-def private_file(path: Path, mode: Literal["ab", "wb"]) -> BufferedWriter:
-    """Open a file for writing, so that only this user can read one that is created; one that exists keeps its mode.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def unsafe(path: Path) -> list[str]:

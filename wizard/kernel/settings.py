@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from wizard.kernel.errors import UsageError, WorkspaceError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import LANGUAGES, mark, tr
-from wizard.kernel.paths import private_folder
 
 THEME = "triton-wizard"
 """The default theme."""

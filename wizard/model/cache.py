@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wizard.kernel.errors import WizardError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import tr
 from wizard.kernel.values import from_json, to_json
 from wizard.model import gguf_files, local
@@ -91,9 +92,7 @@ def keep(ref: HubRef, facts: ModelFacts) -> None:
     path = _note(ref)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}.tmp")
-        fresh.write_text(to_json(facts), encoding="utf-8")
-        fresh.replace(path)
+        write_whole(path, to_json(facts))
     except OSError:
         return
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from wizard.catalog.profiles import load_toml
 from wizard.catalog.recipes import Recipe, recipes
 from wizard.kernel.errors import UsageError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import join, tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.toml import scalar
@@ -89,11 +90,7 @@ def save_answers(workspace: Workspace, answers: Mapping[str, object]) -> Path:
         for name, value in answers.items()
         if name in BY_NAME and not BY_NAME[name].secret and value is not None
     ]
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(
-        tr("# Answers for triton-wizard; use them with --answers.\n") + "".join(lines), encoding="utf-8"
-    )
-    temporary.replace(path)
+    write_whole(path, tr("# Answers for triton-wizard; use them with --answers.\n") + "".join(lines))
     return path
 
 

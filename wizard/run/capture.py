@@ -9,8 +9,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from wizard.kernel.files import private_file
 from wizard.kernel.language import tr
-from wizard.kernel.paths import private_file
 from wizard.kernel.process import LONGEST_LINE, Line
 from wizard.kernel.secrets import boundary, redact_bytes
 from wizard.serve.log import times_of

@@ -14,6 +14,7 @@ from pathlib import Path
 from wizard.advise.calibration import rows
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError, WizardError, WorkspaceError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import join, tr
 from wizard.kernel.lock import is_stopping, writing
 from wizard.kernel.paths import ServerFolder, Workspace
@@ -291,11 +292,9 @@ class _Run:
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file atomically: a reader, or the next run, sees the old one or the new one."""
-        temporary = path.with_name(path.name + ".new")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, text)
         except OSError as error:
             raise unwritable(path, error) from error
 

@@ -13,9 +13,10 @@ from typing import TypeVar
 from wizard.advise.benchmarked import Benchmarked
 from wizard.advise.calibration import FORMULAS, Calibration, Measured, Measurement, engine
 from wizard.kernel.errors import UsageError
+from wizard.kernel.files import private_folder, write_whole
 from wizard.kernel.language import tr
 from wizard.kernel.lines import append
-from wizard.kernel.paths import Workspace, private_folder
+from wizard.kernel.paths import Workspace
 from wizard.kernel.values import from_json, to_json
 from wizard.plan.plan import Plan
 from wizard.probe.cpu_rates import CpuRates
@@ -54,9 +55,7 @@ def keep_rates(workspace: Workspace, rates: CpuRates) -> None:
         OSError: The file is not writable.
     """
     private_folder(workspace.root)
-    fresh = workspace.cpu_rates.with_suffix(".tmp")
-    fresh.write_text(to_json(rates) + "\n", encoding="utf-8")
-    fresh.replace(workspace.cpu_rates)
+    write_whole(workspace.cpu_rates, to_json(rates) + "\n")
 
 
 def keep_speed(workspace: Workspace, measured: Benchmarked) -> None:

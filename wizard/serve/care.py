@@ -17,8 +17,9 @@ from typing import Literal, TypeAlias, get_args
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
+from wizard.kernel.files import private_file, write_whole
 from wizard.kernel.language import join, tr
-from wizard.kernel.paths import ServerFolder, private_file
+from wizard.kernel.paths import ServerFolder
 from wizard.kernel.process import stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.kernel.values import to_json
@@ -82,10 +83,7 @@ def write(server: ServerFolder, care: Care) -> None:
     Raises:
         OSError: The folder is not writable, or gone.
     """
-    temporary = server.care.with_suffix(".new")
-    with private_file(temporary, "wb") as file:
-        file.write(f"{to_json(care, indent=2)}\n".encode())
-    temporary.replace(server.care)
+    write_whole(server.care, f"{to_json(care, indent=2)}\n", private=True)
 
 
 def start(server: ServerFolder) -> Care:

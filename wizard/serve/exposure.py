@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wizard.kernel.errors import UsageError
+from wizard.kernel.files import private_folder
 from wizard.kernel.language import tr
-from wizard.kernel.paths import GatewayFolder, private_folder
+from wizard.kernel.paths import GatewayFolder
 
 _KEY = re.compile(r"[!-~]{16,1000}")
 """What a header can carry, and nobody guesses."""

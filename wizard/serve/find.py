@@ -11,6 +11,7 @@ from typing import Any
 
 from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError, UsageError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import mark, tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import to_json
@@ -54,9 +55,7 @@ def _endpoint(data: Any) -> Endpoint:
 
 def write(server: ServerFolder, endpoint: Endpoint) -> None:
     """Write the endpoint file atomically."""
-    temporary = server.endpoint.with_suffix(".new")
-    temporary.write_text(to_json(endpoint, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(server.endpoint)
+    write_whole(server.endpoint, to_json(endpoint, indent=2) + "\n")
 
 
 def alive(endpoint: Endpoint) -> bool:

@@ -24,8 +24,9 @@ from urllib.parse import quote, urlsplit
 from wizard import __version__
 from wizard.kernel import http, proctable
 from wizard.kernel.errors import ServerError
+from wizard.kernel.files import private_folder, write_whole
 from wizard.kernel.language import tr
-from wizard.kernel.paths import Workspace, private_folder
+from wizard.kernel.paths import Workspace
 from wizard.kernel.process import stop_group
 from wizard.kernel.secrets import environment_for
 from wizard.kernel.text import plain
@@ -197,9 +198,7 @@ def _started(workspace: Workspace, options: Exposure, port: int | None) -> Addre
 
 def _noted(workspace: Workspace, address: Address) -> Address:
     address = replace(address, started=proctable.start_time(address.pid))
-    temporary = workspace.gateway.address.with_suffix(".new")
-    temporary.write_text(to_json(address, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(workspace.gateway.address)
+    write_whole(workspace.gateway.address, to_json(address, indent=2) + "\n")
     return address
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from wizard.kernel import proctable
-from wizard.kernel.paths import ServerFolder, private_file
+from wizard.kernel.files import private_file
+from wizard.kernel.paths import ServerFolder
 from wizard.kernel.secrets import environment_for
 from wizard.serve import log_writer
 

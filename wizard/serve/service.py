@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wizard.kernel.errors import HostError, UsageError
+from wizard.kernel.files import write_whole
 from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.program import command
@@ -130,9 +131,7 @@ def install(server: ServerFolder) -> Service:
     path = path_of(server)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(unit_text(server), encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, unit_text(server))
     except OSError as error:
         raise _impossible(server, f"{path}: {error.strerror}") from error
     for words in (("daemon-reload",), ("enable", path.name)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from wizard.chat.tools.tool import Tool
 from wizard.kernel.errors import UsageError, WizardError
+from wizard.kernel.files import private_folder, write_whole
 from wizard.kernel.language import mark, tr
-from wizard.kernel.paths import private_file, private_folder
 from wizard.kernel.values import from_json, to_json
 
 Decision: TypeAlias = Literal["once", "always", "deny", "never"]
@@ -104,8 +103,5 @@ class Consent:
             return
         with contextlib.suppress(OSError):
             private_folder(self.path.parent)
-            temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-            with private_file(temporary, "wb") as file:
-                file.write(to_json(self._known).encode())
-            temporary.replace(self.path)
+            write_whole(self.path, to_json(self._known), private=True)
             self._kept = True

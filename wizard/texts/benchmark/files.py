@@ -9,6 +9,7 @@ from wizard.bench.comparison import Comparison
 from wizard.bench.environment import unwritable
 from wizard.bench.report import Report
 from wizard.bench.run import Run
+from wizard.kernel.files import write_whole
 from wizard.texts.benchmark import compared_charts, html, markdown
 from wizard.texts.benchmark.chart import Chart, LeftOut
 from wizard.texts.benchmark.charts import charts
@@ -40,10 +41,8 @@ def write_pages(folder: Path, page: str, text: str, drawn: Sequence[Chart | Left
 
 
 def _written(path: Path, data: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        write_whole(path, data)
     except OSError as error:
         raise unwritable(path, error) from error
     return path
