@@ -122,7 +122,8 @@ def test_every_program_of_openai_is_answered(wizard: Wizard) -> None:
     (status,) = json.loads(wizard.run("status", "--json"))
     assert (status["state"], status["endpoint"]["openai"]) == ("ready", None)
     again = wizard.up()[-1]["endpoint"]
-    assert (again["pid"], again["openai"]) == (endpoint["pid"], endpoint["openai"])
+    assert again["pid"] == endpoint["pid"]
+    client = OpenAI(base_url=again["openai"], api_key="x", max_retries=0)  # other tests may have taken the port
     assert client.chat.completions.create(**ask).choices == whole.choices
 
     wizard.run("down")
