@@ -99,7 +99,7 @@ class Keeper:
                 if not reason and time.monotonic() > until:
                     reason = tr("one of its processes exited")
                 if reason:
-                    return redact(reason), bool(lost)
+                    return redact(join("; ", reason, await asyncio.to_thread(symptoms.xid))), bool(lost)
                 if ended.is_set():  # its other threads are still ending
                     await asyncio.sleep(ready.POLL_SECONDS)
 
