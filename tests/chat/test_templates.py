@@ -92,8 +92,7 @@ SHAPES = {
     "system": "{% if messages[0].role == 'system' %}BOMB{% endif %}",
     "tools, and no system": "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
     "{% if tools %}BOMB{% endif %}",
-    "a call": "{% for each in messages if each.tool_calls %}{% if each.tool_calls[0].function.arguments %}BOMB{% endif %}"
-    "{% endfor %}",
+    "a call": "{% for each in messages if each.tool_calls and each.tool_calls[0].function.arguments %}BOMB{% endfor %}",
     "a result": "{% if messages[-1].role == 'tool' %}BOMB{% endif %}",
     "many turns": "{% if messages | length > 60 and not tools %}BOMB{% endif %}",
     "everything": "{% if messages | length > 60 and tools and messages[0].role == 'system' %}BOMB{% endif %}",

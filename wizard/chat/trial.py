@@ -1,4 +1,4 @@
-"""Conversations with which a chat template is tried before a server renders it: it may have a branch for each kind."""
+"""Conversations with which a chat template is tried before a server renders it: each kind may have its own branch."""
 
 from __future__ import annotations
 
