@@ -69,7 +69,7 @@ def _read(name: str, lines: list[str]) -> ExactImage:
     match = _ID.fullmatch(data["Id"])
     if match is None:
         raise ValueError
-    return ExactImage(name, f"sha256:{match[1]}", int(data["Size"]), _reference(name, data["RepoDigests"] or ()))
+    return ExactImage(name, f"sha256:{match[1]}", int(data["Size"]), _reference(name, data["RepoDigests"] or []))
 
 
 def _reference(name: str, digests: list[str]) -> str:
