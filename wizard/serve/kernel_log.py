@@ -24,7 +24,7 @@ RECENT_S = 300.0
 """Seconds before a server's end in which an Xid may be its reason; the machine's other programs have theirs, too."""
 _KEPT = 100
 _RECORD = 1 << 13
-"""Bytes of the longest record (the kernel's PRINTK_MESSAGE_MAX is 2048); a shorter read is an error."""
+"""Bytes of a read, which returns one record, or fails if the record is longer."""
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)[^)]*\): (\d+),")
 
 
