@@ -49,9 +49,9 @@ def plan(tmp_path: Path, runtime: str = "native") -> Plan:
 def fix(known: str, plan: Plan, *, terminal: bool = True) -> Fix:
     error = StepError("TW-R03", "it failed", "Fix it.")
     error.known = known
-    found = fix_of(error, plan, terminal=terminal)
-    assert found is not None
-    return found
+    offered = fix_of(error, plan, terminal=terminal)
+    assert offered is not None
+    return offered
 
 
 def test_where_every_command_runs(tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from wizard.flow.known import fixes
 from wizard.kernel.language import tr
 from wizard.run.fix import Fix, fix_of
 from wizard.texts import remedies
@@ -16,10 +16,9 @@ from wizard.tui.screens.modal import AskScreen
 if TYPE_CHECKING:
     from textual.app import App
 
-    from wizard.flow.values import State
     from wizard.kernel.errors import WizardError
-    from wizard.plan.plan import Plan
     from wizard.plan.question import Answers
+    from wizard.tui.screens.build import BuildScreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,10 @@ class Offer:
         return bool(self.changes) or (self.fix is not None and not self.fix.by_hand)
 
 
-def offered(app: App[Any], plan: Plan, state: State, error: WizardError | None) -> Offer:
-    """What fixes ``error``, which ended ``plan``. A browser has no terminal to lend to a command."""
-    return Offer(fix_of(error, plan, terminal=not (app.is_web or app.is_headless)), fixes(state, error))
+def offered(screen: BuildScreen, fixes: Callable[[WizardError | None], Answers], error: WizardError | None) -> Offer:
+    """What fixes ``error``; ``fixes`` returns the answers that avoid it. A browser has no terminal for a command."""
+    terminal = not (screen.app.is_web or screen.app.is_headless)
+    return Offer(fix_of(error, screen.run.plan, terminal=terminal), fixes(error))
 
 
 def by_hand(app: App[Any], offer: Offer) -> str:

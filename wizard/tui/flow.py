@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from wizard.flow.known import NAMES, engine_offer, known, server, there
+from wizard.flow.known import NAMES, engine_offer, fixes, known, server, there
 from wizard.flow.others import nearby
 from wizard.flow.perform import perform
 from wizard.flow.values import Answer, Ask, Back, Finished, Measure, Resume, Serve, State, Talk, Watch
@@ -175,14 +175,12 @@ class Flow(Measuring):
 
     async def _build(self, state: State, _ask: Ask) -> Answer | Back:
         """Run the plan, or show its active run; the user may leave it in the background."""
-        from wizard.tui.fixing import offered
         from wizard.tui.screens.build import BuildScreen
 
         self._restarted, plan = None, there(state.plan)
-        run, logs = self.builds.run(plan), self._workspace.server(plan.name).logs
-        measured, offer = partial(self.builds.measured, plan.name), partial(offered, self._app, plan, state)
+        run, logs, fix = self.builds.run(plan), self._workspace.server(plan.name).logs, partial(fixes, state)
         reviewed = state.trail[-1:] == ("review",)
-        end = await self._show(BuildScreen(run, measured, logs, offer, reviewed=reviewed))
+        end = await self._show(BuildScreen(run, partial(self.builds.measured, plan.name), logs, fix, reviewed=reviewed))
         if isinstance(end, str):
             return Answer("background")
         self._app.runs.pop(plan.name, None)

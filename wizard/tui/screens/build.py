@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from wizard.kernel.text import one_line
 from wizard.plan.artefacts import dependants
 from wizard.plan.explanation import of_step
 from wizard.plan.plan import Step
-from wizard.plan.question import Answers  # noqa: F401 - in the base's annotation
+from wizard.plan.question import Answers
 from wizard.plan.summary import cost
 from wizard.run.overrides import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
@@ -84,16 +85,16 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         run: Run,
         measured: Callable[[], str],
         logs: Path,
-        offer: Callable[[WizardError | None], fixing.Offer],
+        fixes: Callable[[WizardError | None], Answers],
         *,
         reviewed: bool,
     ) -> None:
-        """``measured`` returns a ready server's measured and predicted memory, in a few words; ``offer`` what fixes a
-        failure. If the plan was ``reviewed`` just before, going back leads to the review.
+        """``measured`` returns a ready server's measured and predicted memory, in a few words; ``fixes`` the answers
+        that avoid a known failure. If the plan was ``reviewed`` just before, going back leads to the review.
         """
         super().__init__()
         self.run, self._reviewed = run, reviewed
-        self._measured, self._logs, self._offer = measured, logs, offer
+        self._measured, self._logs, self._offer = measured, logs, partial(fixing.offered, self, fixes)
         self._log_keys = (True, False)
         """What decides which keys the output has now: whether it follows its end, whether it is searched."""
         self._end: Callable[[], None] | None = None
