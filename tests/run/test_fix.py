@@ -79,7 +79,7 @@ def test_each_place_has_its_own_label(tmp_path: Path) -> None:
     assert len({*places, Fix("T", "export A=1", "terminal").label}) == 5
 
 
-@pytest.mark.parametrize("name", ["", "unknown", "cuda-out-of-memory", "$(reboot)"])
+@pytest.mark.parametrize("name", ["", "unknown", "hf-gated-repo", "$(reboot)"])
 def test_an_error_without_a_command_has_no_fix(name: str, tmp_path: Path) -> None:
     error = StepError("TW-R03", "it failed", "Fix it.")
     error.known = name
