@@ -234,7 +234,7 @@ class _Run:
             at=time.time(),
             fingerprint=self.fingerprints[step.id],
             made=self._made(step) if outcome == "done" else None,
-            error=error.as_json() if error else None,
+            error={**error.as_json(), **({"known": error.known} if error.known else {})} if error else None,
         )
         self.journal.add(self.plan.name, event)
         return event
