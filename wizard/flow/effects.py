@@ -111,7 +111,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """Read the report in ``folder``: a `wizard.bench.report.Report` and its runs."""
+    """Read the report in ``folder``: a `wizard.bench.opened.Opened`."""
 
     folder: str
 

@@ -158,6 +158,6 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     ),
     effects.Recall: lambda journey, workspace, it: journey.earlier_plan(workspace, it.name),
     effects.Find: lambda journey, workspace, it: running(journey, workspace, it.name),
-    effects.ReadReport: lambda journey, _, it: journey.benchmark(Path(it.folder)),
+    effects.ReadReport: lambda journey, _, it: journey.open_report(Path(it.folder)),
 }
 """Effect type → the journey function that performs it."""

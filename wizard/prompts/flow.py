@@ -286,4 +286,4 @@ class Flow:
         return self._measuring.asked(there(self.state.endpoint), self.state.wanted, ask.error)
 
     def _report(self, ask: Ask) -> Answer:
-        return self._measuring.shown(ask.options[0], self.state.report)
+        return self._measuring.shown(ask.options[0])
