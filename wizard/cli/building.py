@@ -49,7 +49,9 @@ def carry_out(
     if _shown(events, arguments, leaving, continues(arguments) if leaving else "", explanation):
         return
     if leaving is not None and leaving.is_set():
-        raise _left(plan.name)
+        from wizard.run.build import left
+
+        raise left(plan.name)
     raise CancelledError(
         "TW-U07",
         tr("stopped; completed steps are kept"),
@@ -73,14 +75,6 @@ def continues(arguments: argparse.Namespace) -> str:
         (tr("Stop it:"), command_line(arguments, "cancel")),
     )
     return f"{tr('If you close this window, the build continues.')}\n{table(commands)}\n"
-
-
-def _left(name: str) -> CancelledError:
-    return CancelledError(
-        "TW-R102",
-        tr("you left the view; the build of {name} continues", name=name),
-        tr("Watch it with `triton-wizard attach`, or stop it with `triton-wizard cancel`."),
-    )
 
 
 def _shown(
@@ -197,7 +191,9 @@ def _watch(build: Build, arguments: argparse.Namespace) -> None:
             tell(tr("Build of {name}, begun {time}; it has ended", name=build.name, time=began))
     events = journey.attach(workspace_of(arguments), build.name, leaving=leaving)
     if not _shown(events, arguments, leaving, ""):
-        raise _left(build.name)
+        from wizard.run.build import left
+
+        raise left(build.name)
     if running:
         tell_next(build.name, arguments)
 
