@@ -262,6 +262,7 @@ class WizardApp(InertApp):
         """Text typed before a key is processed before it, however fast it was typed."""
         if isinstance(event, events.Key) and self._quits is not None:
             self._quits.stop()
+            self._quits = None
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)
