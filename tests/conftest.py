@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -109,6 +110,13 @@ def isolated(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def driver(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """A place for an NVIDIA driver; there is none before the test says what it says."""
     return FakeDriver(tmp_path_factory.mktemp("driver"), monkeypatch)
+
+
+@pytest.fixture
+def roomy_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk with room for NVIDIA's images, which plans name and the tests never pull."""
+    real = shutil.disk_usage
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: real(folder)._replace(free=10**12))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ signal and each end:
 - every line of the journal can be read, but half of one per SIGKILL;
 - a file that has its final name is complete, and the same as the hub's; so is what the journal calls done;
 - after SIGTERM and SIGINT no process of a step is left, after the resumed run none at all;
-- a second run at the same time is refused with TW-K04 (tried now and then);
+- a second run at the same time is refused with TW-R100 or TW-K04 (tried now and then);
 - the resumed run ends ready, or with an error that has a code.
 
 The environment of the server is made once in ``--folder`` and stays there. A violation is printed with the seed and the
@@ -142,7 +142,7 @@ class Kills:
             if second and program.poll() is None and self.strays():
                 code, output = self.ended("run", str(saved), "--yes")
                 self.expect(
-                    program.poll() is not None or (code != 0 and "TW-K04" in output),
+                    program.poll() is not None or (code != 0 and ("TW-R100" in output or "TW-K04" in output)),
                     f"a second writer: {code} {output[-300:]}",
                 )
             if program.poll() is None:

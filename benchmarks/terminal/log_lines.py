@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streaming import LINES_PER_S, Terminal
+from streaming import LINES_PER_S, Terminal, building
 
 BAR_MS = 50.0
 LEAST_SHARE = 0.95
@@ -86,27 +86,25 @@ def main() -> int:
     arguments = parser.parse_args()
     columns, rows = map(int, arguments.size.split("x"))
     sure = random.Random(5)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(__file__).with_name("streaming.py")
-        terminal = Terminal([str(program), "build", folder, str(arguments.lines)], columns=columns, rows=rows)
-        try:
-            terminal.until(lambda _text: terminal.numbers())
-            terminal.rest(3.0)
-            first, begun, taken = max(terminal.numbers()), time.monotonic(), terminal.cpu_seconds()
-            by_kind = {"scroll": measured(terminal, scroll(), arguments.keys, sure)}
-            terminal.press(TAB)
-            terminal.until(lambda text: "Choose a step" in text)
-            by_kind["cursor"] = measured(terminal, cursor(), arguments.keys, sure)
-            terminal.press(b"/")
-            terminal.until(lambda text: "Search the output" in text)
-            by_kind["search"] = measured(terminal, search(sure), arguments.keys, sure)
-            terminal.press(b"\x1b")
-            terminal.press(END)
-            terminal.rest(2.0)
-            last, wall = max(terminal.numbers()), time.monotonic() - begun
-            share = (terminal.cpu_seconds() - taken) / wall
-        finally:
-            terminal.end()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        building(Path(folder), arguments.lines, columns=columns, rows=rows) as terminal,
+    ):
+        terminal.until(lambda _text: terminal.numbers())
+        terminal.rest(3.0)
+        first, begun, taken = max(terminal.numbers()), time.monotonic(), terminal.cpu_seconds()
+        by_kind = {"scroll": measured(terminal, scroll(), arguments.keys, sure)}
+        terminal.press(TAB)
+        terminal.until(lambda text: "Choose a step" in text)
+        by_kind["cursor"] = measured(terminal, cursor(), arguments.keys, sure)
+        terminal.press(b"/")
+        terminal.until(lambda text: "Search the output" in text)
+        by_kind["search"] = measured(terminal, search(sure), arguments.keys, sure)
+        terminal.press(b"\x1b")
+        terminal.press(END)
+        terminal.rest(2.0)
+        last, wall = max(terminal.numbers()), time.monotonic() - begun
+        share = (terminal.cpu_seconds() - taken) / wall
     rate = (last - first) / wall
     all_delays = [delay for each in by_kind.values() for delay in each]
     print(f"{columns} × {rows}; {rate:,.0f} lines/s shown; the wizard takes {share:.0%} of one processor;")

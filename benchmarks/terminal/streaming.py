@@ -6,6 +6,7 @@ As a script it is the program under test: ``streaming.py build WORKSPACE [LINES_
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import pty
@@ -17,7 +18,8 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +31,7 @@ from wizard.flow.values import State
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import ModelFacts
 from wizard.plan.plan import Command, Done, Estimate, Plan, Step
+from wizard.run.build import cancel
 from wizard.tui.app import WizardApp
 from wizard.tui.flow import Flow
 
@@ -186,6 +189,23 @@ class Terminal:
         os.waitpid(self.pid, 0)
         self._reader.join()
         os.close(self._master)
+
+
+@contextmanager
+def building(folder: Path, rate: int, *, columns: int, rows: int) -> Iterator[Terminal]:
+    """The wizard in a terminal while it builds in ``folder``; both end with the block, also after SIGTERM.
+
+    A build outlives its terminal, and this one would write until the disk is full.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        terminal = Terminal([__file__, "build", str(folder), str(rate)], columns=columns, rows=rows)
+        try:
+            yield terminal
+        finally:
+            terminal.end()
+    finally:
+        asyncio.run(cancel(Workspace(folder)))
 
 
 def main() -> int:

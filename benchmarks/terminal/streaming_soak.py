@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from streaming import LINES_PER_S, Terminal
+from streaming import LINES_PER_S, Terminal, building
 
 TOKENS_PER_S = 500
 ANSWER_S = 4
@@ -109,8 +109,11 @@ def main() -> int:
     program = str(Path(__file__).with_name("streaming.py"))
     samples: dict[str, list[tuple[float, float]]] = {"build": [], "chat": []}
     print(f"{lines_per_s:,} lines/s and {Tokens.rate} tokens/s for {seconds / 60:g} minutes", flush=True)
-    with tempfile.TemporaryDirectory() as build_folder, tempfile.TemporaryDirectory() as other:
-        build = Terminal([program, "build", build_folder, str(lines_per_s)], columns=120, rows=40)
+    with (
+        tempfile.TemporaryDirectory() as build_folder,
+        tempfile.TemporaryDirectory() as other,
+        building(Path(build_folder), lines_per_s, columns=120, rows=40) as build,
+    ):
         chat = Terminal([program, "chat", other, url], columns=120, rows=40)
         try:
             build.until(lambda _text: build.numbers())
@@ -127,7 +130,6 @@ def main() -> int:
                     flush=True,
                 )
         finally:
-            build.end()
             chat.end()
             server.shutdown()
     status = 0

@@ -23,6 +23,15 @@ def full_screen(wizard: Wizard) -> list[str]:
     return [sys.executable, "-m", "wizard", "--workspace", str(wizard.workspace), "--offline"]
 
 
+def picture(screen: pyte.Screen) -> str:
+    """What is on ``screen``, a line for each row.
+
+    Its own `display` fails on the right half of a wide character whose left half was overwritten (pyte 0.8.2).
+    """
+    rows = (screen.buffer[row] for row in range(screen.lines))
+    return "\n".join("".join(row[column].data for column in range(screen.columns)) for row in rows)
+
+
 class Terminal:
     """A program in a terminal, and what is on it now."""
 
@@ -36,7 +45,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        return "\n".join(self.screen.display)
+        return picture(self.screen)
 
     def until(self, condition: Callable[[], object]) -> None:
         """Read until ``condition`` holds; the time only bounds a wait in vain."""

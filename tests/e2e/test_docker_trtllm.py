@@ -65,6 +65,7 @@ for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.xdist_group("docker"),
+    pytest.mark.usefixtures("roomy_disk"),
     pytest.mark.skipif(why_not() is not None, reason=why_not() or ""),
 ]
 

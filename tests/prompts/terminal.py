@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
@@ -30,8 +30,11 @@ def command(*arguments: str) -> list[str]:
 class Terminal:
     """A child in a pseudo-terminal; ended with the ``with`` block, whatever happens."""
 
-    def __init__(self, *arguments: str, size: tuple[int, int] = (24, 80), **variables: str) -> None:
-        program, *rest = command(*arguments)
+    def __init__(
+        self, *arguments: str, size: tuple[int, int] = (24, 80), argv: Sequence[str] = (), **variables: str
+    ) -> None:
+        """``argv``: a program in place of the fake journey's."""
+        program, *rest = argv or command(*arguments)
         self.child = pexpect.spawn(
             program, rest, env=environment(**variables), dimensions=size, encoding="utf-8", timeout=60
         )

@@ -27,6 +27,7 @@ from wizard.plan.fetch import fetch
 from wizard.plan.plan import Step
 from wizard.probe.host import HERE
 
+pytestmark = pytest.mark.usefixtures("roomy_disk")
 SIZE = 4_000_000
 WEIGHTS = safetensors({"a": {"dtype": "BF16", "shape": [1000, SIZE // 2000], "data_offsets": [0, SIZE]}})
 FILES = {"config.json": json.dumps(LLAMA_CONFIG).encode(), "model.safetensors": WEIGHTS}

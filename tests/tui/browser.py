@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import aiohttp
 import pyte
 
+from tests.e2e.terminal import picture
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless=new",
@@ -196,7 +198,7 @@ class Browser:
     @property
     def shown(self) -> str:
         """What the page's terminal shows."""
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        return "\n".join(line.rstrip() for line in picture(self.screen).splitlines())
 
     async def sees(self, *texts: str, seconds: float = 60) -> None:
         """Wait until the terminal shows all of ``texts``; ``seconds`` only bounds a wait in vain."""

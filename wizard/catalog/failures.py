@@ -12,6 +12,7 @@ from wizard.catalog import profiles
 from wizard.kernel.values import STRICT
 
 Kind = Literal["root", "symptom"]
+Where = Literal["machine", "native", "step", "elsewhere"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ class Failure:
         after: IDs of failures that cause this one if the log shows them earlier.
         ordinary: Whether successful runs log this too; it counts only if nothing else explains the failure.
         command: A shell command that fixes it; empty if there is none.
+        where: Where it helps: on this ``machine``; the same if the step is ``native``, which means in no container;
+            only in the environment of the ``step``, its container or virtual environment; or ``elsewhere``, such as in
+            another folder or session, or with something to do after it. In the first two the wizard can run it.
         changes: Options of the plan that avoid it → their new values; false removes one.
     """
 
@@ -45,6 +49,7 @@ class Failure:
     after: tuple[str, ...] = ()
     ordinary: bool = False
     command: str = ""
+    where: Where = "elsewhere"
     changes: dict[str, int | str | bool] = field(default_factory=dict)
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from wizard.cli.command_lines import command_line, typed_command
 from wizard.cli.exposure import from_elsewhere
+from wizard.cli.fixing import fixed
 from wizard.cli.stages import print_json, workspace_of
 from wizard.cli.workshop import explanations_of
-from wizard.kernel.errors import CancelledError
+from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.text import is_terminal, table
 from wizard.prompts.speech import tell
@@ -40,17 +41,24 @@ def carry_out(
     """
     from wizard import journey
     from wizard.prompts.value_text import step_explanations
+    from wizard.run.build import left
 
     leaving = window() if outlives else None
     overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
-    events = journey.run(plan, exposure=exposure, keep=getattr(arguments, "keep", None), leaving=leaving, **overrides)
-    workshop = explanations_of(arguments)
+    keep, workshop = getattr(arguments, "keep", None), explanations_of(arguments)
     explanation = step_explanations(plan, workshop) if workshop else None
-    if _shown(events, arguments, leaving, continues(arguments) if leaving else "", explanation):
+    while True:
+        events = journey.run(plan, exposure=exposure, keep=keep, leaving=leaving, **overrides)
+        try:
+            whole = _shown(events, arguments, leaving, continues(arguments) if leaving else "", explanation)
+            break
+        except WizardError as error:
+            if not fixed(error, plan, arguments):
+                raise
+            overrides["redo"] = frozenset()  # the journal knows which of them are left
+    if whole:
         return
     if leaving is not None and leaving.is_set():
-        from wizard.run.build import left
-
         raise left(plan.name)
     raise CancelledError(
         "TW-U07",
@@ -177,6 +185,7 @@ def attach(arguments: argparse.Namespace) -> int:
 
 def _watch(build: Build, arguments: argparse.Namespace) -> None:
     from wizard import journey
+    from wizard.run.build import left
 
     leaving = threading.Event()
     leaving.set()  # leaving this view never stops the build
@@ -190,10 +199,15 @@ def _watch(build: Build, arguments: argparse.Namespace) -> None:
         else:
             tell(tr("Build of {name}, begun {time}; it has ended", name=build.name, time=began))
     events = journey.attach(workspace_of(arguments), build.name, leaving=leaving)
-    if not _shown(events, arguments, leaving, ""):
-        from wizard.run.build import left
-
-        raise left(build.name)
+    try:
+        if not _shown(events, arguments, leaving, ""):
+            raise left(build.name)
+    except WizardError as error:
+        plan = journey.earlier_plan(workspace_of(arguments), build.name)
+        if plan is None or not fixed(error, plan, arguments):
+            raise
+        carry_out(plan, argparse.Namespace(**{**vars(arguments), "words": ("up", build.name)}))  # how it is continued
+        running = True
     if running:
         tell_next(build.name, arguments)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import Any
 
 from wizard import __version__
 from wizard.cli.argparse_text import translate_argparse
@@ -15,6 +14,21 @@ from wizard.cli.bundle import add_bundle
 from wizard.cli.doctor import EXAMPLES as EXAMPLES_OF_DOCTOR
 from wizard.cli.doctor import add_doctor
 from wizard.cli.exposure import add_exposure
+from wizard.cli.flags import (
+    BEST,
+    Commands,
+    Help,
+    add_answers,
+    add_command,
+    add_common,
+    add_constraints,
+    add_explain,
+    add_flag,
+    add_keep,
+    add_plan_flags,
+    add_verify,
+    not_empty,
+)
 from wizard.cli.number_types import port, whole
 from wizard.cli.room import EXAMPLES as EXAMPLES_OF_WORKSHOP
 from wizard.cli.room import add_workshop
@@ -22,18 +36,14 @@ from wizard.cli.service import EXAMPLES as EXAMPLES_OF_SERVICE
 from wizard.cli.service import add_service
 from wizard.cli.usage_errors import Parser
 from wizard.kernel.errors import EXIT_CODES
-from wizard.kernel.language import LANGUAGES, mark, tr, used
-from wizard.kernel.paths import server_name
-from wizard.kernel.text import width, wrap
-from wizard.plan.question import Question, Value
+from wizard.kernel.language import mark, tr
+from wizard.kernel.text import width
 from wizard.plan.questions import (
-    CONSTRAINTS,
     KV_DTYPE,
     MAX_TOKENS,
     PP,
     QUANTIZATION,
     SEED,
-    SETUP,
     STACK,
     TEMPERATURE,
     TOP_P,
@@ -49,21 +59,6 @@ EXAMPLES = (
     (" down", mark("stop the server")),
 )
 """Arguments of an example → its description."""
-BEST = mark("a recipe (demo), a model ID, a folder or a .gguf file (default: the best for this machine)")
-"""The model for examples; it can be omitted."""
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """Wraps by terminal columns, of which Korean characters occupy two; examples are kept as they are."""
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        return wrap(text, width).split("\n")
-
-    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
-        """Aligns further lines below the first argument, which argparse locates by counting characters."""
-        start = tr("usage: ") if prefix is None else prefix
-        room = width(start)
-        return start + super()._format_usage(usage, actions, groups, " " * room)[room:]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -80,121 +75,21 @@ def parser() -> argparse.ArgumentParser:
     )
     version = f"triton-wizard {__version__}"
     top.add_argument("--version", action="version", version=version, help=tr("show the version and exit"))
-    _explain(top, default=False)
+    add_explain(top, default=False)
     top.add_argument("--plain", action="store_true", help=tr("use plain prompts instead of the full-screen wizard"))
-    _answers(top)
-    _common(top)
-    _add_constraints(top)
+    add_answers(top)
+    add_common(top)
+    add_constraints(top)
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in (_add_stages, _add_run, _add_server, _add_rest):
         add(commands)
     return top
 
 
-Commands = Any  # argparse does not export the return type of add_subparsers
-
-
-def _common(parser: argparse.ArgumentParser, *, json: bool = False, default: Any = None) -> None:
-    """Options of all commands; those after a command must not overwrite those before it."""
-    group = parser.add_argument_group(tr("global options"))
-    group.add_argument(
-        "--workspace", metavar="DIR", default=default, help=tr("folder for everything that the wizard creates")
-    )
-    group.add_argument(
-        "--profiles", metavar="DIR", default=default, help=tr("a folder of profiles that override the built-in ones")
-    )
-    group.add_argument(
-        "--hardware", metavar="H", default=default, help=tr("plan for another machine: host.json, 4xA6000, cpu")
-    )
-    language = tr("language for all messages (default: the locale's)")
-    group.add_argument("--language", choices=LANGUAGES, default=default, help=language)
-    group.add_argument(
-        "--workshop",
-        metavar="W",
-        default=default,
-        help=tr("a workshop: a file, a name such as first-server, or a folder that all seats share"),
-    )
-    group.add_argument("--seat", metavar="N", default=default, help=tr("your seat number in the workshop (default: 0)"))
-    group.add_argument(
-        "--offline", action="store_true", default=default or False, help=tr("do not access the Hugging Face Hub")
-    )
-    if json:
-        group.add_argument("--json", action="store_true", help=tr("print data as JSON on standard output"))
-
-
-def _command(commands: Commands, name: str, help_text: str, example: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=help_text,
-        description=help_text[0].upper() + help_text[1:] + ".",
-        epilog="\n".join([tr("examples:"), *(f"  triton-wizard {line}" for line in example.split("\n"))]),
-        formatter_class=Help,
-    )
-    _common(parser, json=True, default=argparse.SUPPRESS)
-    return parser
-
-
-def _add_constraints(parser: argparse.ArgumentParser, default: Any = None) -> None:
-    group = parser.add_argument_group(tr("constraints (never overridden; the command fails if one cannot be met)"))
-    for question in (*CONSTRAINTS, *SETUP):
-        _add_flag(group, question, default)
-
-
-def _add_flag(group: Any, question: Question, default: Any = argparse.SUPPRESS, lower: str = "") -> None:
-    """The flag for ``question``; ``lower`` is its default in words."""
-    text, what_for = tr(question.text), tr(question.help)
-    name = text[1:2].isupper() or used() != "en"  # "KV"; in other languages a capital may begin a name
-    begun = text[0] if name else text[0].lower()
-    about = f"{begun}{text[1:].rstrip('?')}. {what_for}".replace("%", "%%")
-    if question.kind == "confirm":
-        group.add_argument(question.flag, action="store_true", default=default, help=about)
-        return
-    unless = lower or (tr(question.otherwise) if question.default is None else str(question.default))
-
-    def answer(text: str) -> Value | None:
-        return question.parse(_not_empty(text), question.flag)
-
-    group.add_argument(
-        question.flag,
-        type=answer,
-        choices=question.options or None,
-        metavar={"int": "N", "float": "F", "text": "NAME"}.get(question.kind),
-        default=default,
-        help=f"{about} ({unless})",
-    )
-
-
-def _not_empty(text: str) -> str:
-    """``text``, which an unset variable of a shell would leave empty."""
-    if not text.strip():
-        raise argparse.ArgumentTypeError(tr("must not be empty"))
-    return text
-
-
-def _add_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--name", type=server_name, metavar="NAME", help=tr("name of the server and of the model in Triton")
-    )
-    parser.add_argument(
-        "--http-port", type=port, metavar="P", help=tr("first port to try (8000); gRPC and metrics follow")
-    )
-    _answers(parser, default=argparse.SUPPRESS)
-
-
-def _explain(parser: argparse.ArgumentParser, default: Any = argparse.SUPPRESS) -> None:
-    parser.add_argument(
-        "--explain", action="store_true", default=default, help=tr("explain what each step does and what to look at")
-    )
-
-
-def _answers(parser: argparse.ArgumentParser, default: Any = None) -> None:
-    parser.add_argument(
-        "--answers", metavar="FILE", default=default, help=tr("read answers from a TOML file and skip those questions")
-    )
-
-
 def _add_stages(commands: Commands) -> None:
-    probe = _command(commands, "probe", tr("describe this machine"), "probe\nprobe --save host.json\nprobe --watch 10")
+    probe = add_command(
+        commands, "probe", tr("describe this machine"), "probe\nprobe --save host.json\nprobe --watch 10"
+    )
     probe.add_argument(
         "--save", metavar="FILE", help=tr("write the description to FILE, for use with --hardware on another machine")
     )
@@ -203,9 +98,9 @@ def _add_stages(commands: Commands) -> None:
     probe.add_argument("--measure", action="store_true", help=measure)
     probe.add_argument("--watch", metavar="S", nargs="?", type=whole, const=5, help=watch)
     ref_help = tr("a recipe (demo), a model ID (org/name), a folder, or a .gguf file")
-    model = _command(commands, "model", tr("describe a model"), "model demo\nmodel ./my-model --json")
+    model = add_command(commands, "model", tr("describe a model"), "model demo\nmodel ./my-model --json")
     model.add_argument("ref", metavar="MODEL", help=ref_help)
-    advise = _command(
+    advise = add_command(
         commands,
         "advise",
         tr("recommend what to run on this machine, and why"),
@@ -216,7 +111,7 @@ def _add_stages(commands: Commands) -> None:
         "config.json, quantization that config.json does not declare may go undetected, because it is read from "
         "hf_quant_config.json and the weight headers"
     )
-    advise.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=bare)
+    advise.add_argument("ref", nargs="?", type=not_empty, metavar="MODEL", help=bare)
     advise.add_argument("--top", type=whole, default=None, metavar="N", help=tr("show only the best N choices"))
     advise.add_argument("--explain", action="store_true", help=tr("show the formula and source of each number"))
     pareto = tr("show the setups on the Pareto front of speed per user and throughput, each with its load")
@@ -224,26 +119,26 @@ def _add_stages(commands: Commands) -> None:
     advise.add_argument(
         "--cases", metavar="FILE", help=tr("instead of MODEL: machines, models and requests from a YAML file")
     )
-    _add_constraints(advise, argparse.SUPPRESS)
+    add_constraints(advise, argparse.SUPPRESS)
     _add_speed(commands, ref_help)
-    plan = _command(
+    plan = add_command(
         commands,
         "plan",
         tr("show every step and command before anything runs"),
         "plan demo\nplan demo --json > plan.json\nplan tutorial-000 --hardware 1xL4 --shell > serve.sh",
     )
-    plan.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
+    plan.add_argument("ref", nargs="?", type=not_empty, metavar="MODEL", help=tr(BEST))
     plan.add_argument(
         "--shell", action="store_true", help=tr("print the plan as a shell script that runs without the wizard")
     )
     plan.add_argument("--full", action="store_true", help=tr("include the full text of generated files"))
-    _explain(plan)
-    _add_plan(plan)
-    _add_constraints(plan, argparse.SUPPRESS)
+    add_explain(plan)
+    add_plan_flags(plan)
+    add_constraints(plan, argparse.SUPPRESS)
 
 
 def _add_speed(commands: Commands, ref_help: str) -> None:
-    speed = _command(
+    speed = add_command(
         commands,
         "speed",
         tr("estimate the speed of one configuration, with a range and the source"),
@@ -257,7 +152,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
         (QUANTIZATION, tr("the model's default")),
         (KV_DTYPE, "auto"),
     ):
-        _add_flag(speed, question, lower=lower)
+        add_flag(speed, question, lower=lower)
     speed.add_argument("--concurrency", type=whole, default=1, metavar="N", help=tr("concurrent users (1)"))
     speed.add_argument("--isl", type=whole, default=1024, metavar="N", help=tr("tokens per prompt (1024)"))
     speed.add_argument("--osl", type=whole, default=256, metavar="N", help=tr("tokens per answer (256)"))
@@ -277,7 +172,7 @@ def _add_speed(commands: Commands, ref_help: str) -> None:
 
 
 def _add_run(commands: Commands) -> None:
-    run = _command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --yes --json")
+    run = add_command(commands, "run", tr("execute a saved plan"), "run plan.json\nrun plan.json --yes --json")
     run.add_argument("plan", metavar="PLAN", help=tr("the output of `plan --json`; - for standard input"))
     run.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     run.add_argument(
@@ -288,21 +183,21 @@ def _add_run(commands: Commands) -> None:
     )
     run.add_argument("--skip", action="append", metavar="STEP", help=tr("skip this step; repeatable"))
     run.add_argument("--yes", action="store_true", help=tr("run the plan without confirmation"))
-    _verify(run)
-    _keep(run)
+    add_verify(run)
+    add_keep(run)
     add_exposure(run)
     examples = "up demo --yes\nup ./model.gguf --name mine --yes --json"
-    up = _command(commands, "up", tr("set up and serve a model"), examples)
-    up.add_argument("ref", nargs="?", type=_not_empty, metavar="MODEL", help=tr(BEST))
+    up = add_command(commands, "up", tr("set up and serve a model"), examples)
+    up.add_argument("ref", nargs="?", type=not_empty, metavar="MODEL", help=tr(BEST))
     up.add_argument("--yes", action="store_true", help=tr("accept the plan without confirmation"))
     up.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
-    _verify(up)
-    _keep(up)
-    _explain(up)
-    _add_plan(up)
+    add_verify(up)
+    add_keep(up)
+    add_explain(up)
+    add_plan_flags(up)
     add_exposure(up)
-    _add_constraints(up, argparse.SUPPRESS)
-    demo = _command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
+    add_constraints(up, argparse.SUPPRESS)
+    demo = add_command(commands, "demo", tr("serve the offline demo, send it one question, and stop it"), "demo")
     demo.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     _add_builds(commands)
 
@@ -311,36 +206,20 @@ def _add_builds(commands: Commands) -> None:
     """The commands for builds, which continue when their window is closed."""
     which = tr("the server that is built (default: the running build, else the last one)")
     about = tr("watch a build from its beginning to its end; Ctrl-C leaves the view only")
-    attach = _command(commands, "attach", about, "attach\nattach demo --verbose\nattach --json")
+    attach = add_command(commands, "attach", about, "attach\nattach demo --verbose\nattach --json")
     attach.add_argument("name", nargs="?", metavar="NAME", help=which)
     attach.add_argument("--verbose", action="store_true", help=tr("show all output of the steps"))
     about = tr("stop the running build; completed steps are kept")
-    cancel = _command(commands, "cancel", about, "cancel\ncancel demo")
+    cancel = add_command(commands, "cancel", about, "cancel\ncancel demo")
     cancel.add_argument("name", nargs="?", metavar="NAME", help=tr("only if it is the build of this server"))
-
-
-def _verify(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--verify",
-        action="store_true",
-        help=tr("read all files of the model again and compare their hashes (default: only size, date and inode)"),
-    )
-
-
-def _keep(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--keep",
-        action=argparse.BooleanOptionalAction,
-        help=tr("restart the server when it fails, until `down` (default: as before, at first not)"),
-    )
 
 
 def _add_server(commands: Commands) -> None:
     which = tr("a server in the workspace (default: the only one)")
     examples = "status\nstatus --json\nstatus --verify"
-    status = _command(commands, "status", tr("show the servers and whether they are ready"), examples)
-    _verify(status)
-    logs = _command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
+    status = add_command(commands, "status", tr("show the servers and whether they are ready"), examples)
+    add_verify(status)
+    logs = add_command(commands, "logs", tr("show a server's log"), "logs\nlogs demo -n 500 --raw")
     logs.add_argument("name", nargs="?", metavar="NAME", help=which)
     logs.add_argument("-n", "--lines", type=whole, default=100, metavar="N", help=tr("show the last N lines (100)"))
     logs.add_argument(
@@ -354,15 +233,15 @@ def _add_server(commands: Commands) -> None:
     )
     about = tr("find known causes of failure in any log, and how to fix them")
     example = "diagnose server.log\ndiagnose server.log --json\ndiagnose - < server.log"
-    diagnose = _command(commands, "diagnose", about, example)
+    diagnose = add_command(commands, "diagnose", about, example)
     diagnose.add_argument("log", metavar="LOG", help=tr("a file (- for standard input)"))
-    down = _command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo\ndown --all")
+    down = add_command(commands, "down", tr("stop a server and free its ports"), "down\ndown demo\ndown --all")
     which_ones = down.add_mutually_exclusive_group()
     which_ones.add_argument("name", nargs="?", metavar="NAME", help=which)
     which_ones.add_argument("--all", action="store_true", help=tr("stop every server in the workspace"))
     boot = tr("start a server with the machine, by systemd")
-    add_service(_command(commands, "service", boot, EXAMPLES_OF_SERVICE))
-    chat = _command(
+    add_service(add_command(commands, "service", boot, EXAMPLES_OF_SERVICE))
+    chat = add_command(
         commands,
         "chat",
         tr("chat with a served model"),
@@ -396,7 +275,7 @@ def _add_server(commands: Commands) -> None:
     )
     chat.add_argument("--system", metavar="TEXT", help=tr("system prompt"))
     for question in (TEMPERATURE, TOP_P, MAX_TOKENS, SEED):
-        _add_flag(chat, question)
+        add_flag(chat, question)
     chat.add_argument("--thinking", metavar="MODE", help=tr("how much a thinking model thinks: off, on, low, high …"))
     chat.add_argument(
         "--no-thinking", dest="thinking", action="store_const", const="off", help=tr("the same as --thinking off")
@@ -437,13 +316,13 @@ def _add_server(commands: Commands) -> None:
 
 
 def _add_rest(commands: Commands) -> None:
-    add_bench(_command(commands, "bench", tr("measure the speed of a served model"), EXAMPLES_OF_BENCH))
-    add_bundle(_command(commands, "bundle", tr("make one folder for a class without a network"), EXAMPLES_OF_BUNDLE))
+    add_bench(add_command(commands, "bench", tr("measure the speed of a served model"), EXAMPLES_OF_BENCH))
+    add_bundle(add_command(commands, "bundle", tr("make one folder for a class without a network"), EXAMPLES_OF_BUNDLE))
     progress = tr("show or report the progress of a workshop's seats in a shared folder")
-    add_workshop(_command(commands, "workshop", progress, EXAMPLES_OF_WORKSHOP))
+    add_workshop(add_command(commands, "workshop", progress, EXAMPLES_OF_WORKSHOP))
     _add_lint(commands)
     _add_web(commands)
-    recipes = _command(
+    recipes = add_command(
         commands,
         "recipes",
         tr("list the ready-made recipes, or show one of them"),
@@ -452,8 +331,8 @@ def _add_rest(commands: Commands) -> None:
     recipes.add_argument("name", nargs="?", metavar="NAME", help=tr("show this recipe and what was fixed in it"))
     _add_prerequisites(commands)
     about = tr("check this machine for problems, and show how to fix them")
-    add_doctor(_command(commands, "doctor", about, EXAMPLES_OF_DOCTOR))
-    clean = _command(
+    add_doctor(add_command(commands, "doctor", about, EXAMPLES_OF_DOCTOR))
+    clean = add_command(
         commands,
         "clean",
         tr("list everything the wizard created, with sizes, or remove it"),
@@ -467,16 +346,16 @@ def _add_rest(commands: Commands) -> None:
 
 def _add_web(commands: Commands) -> None:
     about = tr("open the full-screen wizard in a browser on this machine")
-    web = _command(commands, "web", about, "web\nweb --port 9000 --no-open")
+    web = add_command(commands, "web", about, "web\nweb --port 9000 --no-open")
     listen = tr("port on 127.0.0.1 to listen on (default: any free port)")
     web.add_argument("--port", type=partial(port, last=65535), metavar="P", help=listen)
     web.add_argument("--no-open", action="store_true", help=tr("only print the address"))
-    _answers(web, default=argparse.SUPPRESS)
-    _explain(web)
+    add_answers(web, default=argparse.SUPPRESS)
+    add_explain(web)
 
 
 def _add_prerequisites(commands: Commands) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "prerequisites",
         tr("show what this machine lacks for GPU containers, and how to install it"),
@@ -491,7 +370,7 @@ def _add_prerequisites(commands: Commands) -> None:
 
 
 def _add_lint(commands: Commands) -> None:
-    lint = _command(
+    lint = add_command(
         commands,
         "lint",
         tr("check a Triton model repository for problems before starting a server"),

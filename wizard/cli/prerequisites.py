@@ -5,12 +5,12 @@ them.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, HostError, UsageError
+from wizard.kernel.foreground import foreground
 from wizard.kernel.language import tr
 from wizard.kernel.program import command
 
@@ -83,9 +83,8 @@ def _bring(host: Host, item: Prerequisite, *, yes: bool) -> None:
     if not yes:
         _ask()
     for line in mine:
-        print(f"\n$ {line}", file=sys.stderr, flush=True)
-        # In the foreground of this terminal, unlike a plan's steps: sudo prompts for the password there.
-        if status := subprocess.run(("sh", "-c", line), check=False).returncode:
+        print(f"\n$ {line}", file=sys.stderr)
+        if status := foreground(line):
             todo = tr("Fix the problem above, then rerun the triton-wizard command.")
             raise HostError("TW-U39", tr("`{command}` exited with status {status}", command=line, status=status), todo)
     for line in item.commands:

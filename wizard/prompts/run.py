@@ -17,7 +17,7 @@ from wizard.kernel.errors import UsageError, WizardError
 from wizard.kernel.language import tr
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command, pasteable
-from wizard.kernel.text import one_line
+from wizard.kernel.text import is_terminal, one_line
 from wizard.plan.plan import Plan, Wait
 from wizard.plan.question import Answers
 from wizard.prompts.ask import Ask
@@ -28,6 +28,7 @@ from wizard.prompts.speech import say, say_command
 from wizard.run.build import left
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Ready, StepFinished
+from wizard.run.fix import Fix, fix_of
 from wizard.serve.endpoint import Endpoint
 from wizard.texts import remedies
 
@@ -35,7 +36,7 @@ LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a step with all its processes."""
 LOG_LINES = 40
 """Lines of a failed step's log to show on request."""
-Remedy: TypeAlias = Literal["again", "apply", "redo", "skip", "log", "back"]
+Remedy: TypeAlias = Fix | Literal["again", "apply", "redo", "skip", "log", "back"]
 
 
 class Run:
@@ -97,14 +98,15 @@ class Run:
 
     def what_now(self, plan: Plan, error: WizardError | None, fixes: Answers) -> Answer | Back:
         """Ask what to do after the ``error``, which is shown first; ``fixes`` are answers that avoid it, if known."""
-        if isinstance(error, CommandError):
-            _tell_failure(error)
-        elif error is not None:
-            say(f"\n{pasteable(str(error), self._workspace)}\n")
+        fix = fix_of(error, plan, terminal=is_terminal())
+        self._tell(error, fix)
         while True:
-            remedy = self._ask.choose(tr("What now?"), self._remedies(fixes))
+            remedy = self._ask.choose(tr("What now?"), self._remedies(fixes, fix))
             if remedy == "log":
                 self._show_log(plan)
+            elif isinstance(remedy, Fix):
+                if self._applied(remedy):
+                    return Answer("again")
             elif remedy == "redo":
                 if step := self._pick_step(plan):
                     return Answer(Redo(step))
@@ -113,9 +115,21 @@ class Run:
             else:
                 return Answer(Skip(self._failed) if remedy == "skip" else "again")
 
-    def _remedies(self, fixes: Answers) -> list[tuple[str, Remedy]]:
+    def _tell(self, error: WizardError | None, fix: Fix | None) -> None:
+        """Show the error, and the command that fixes it. The question how to continue follows."""
+        if isinstance(error, CommandError):
+            _tell_failure(error)
+        elif error is not None:
+            say(f"\n{pasteable(str(error), self._workspace)}\n")
+        if fix is not None:
+            say_command(fix.label, fix.command)
+            say()
+
+    def _remedies(self, fixes: Answers, fix: Fix | None) -> list[tuple[str, Remedy]]:
         apply = tr("Apply the fix and review the recommendations: {changes}", changes=remedies.changed(fixes))
         offered: list[tuple[str, Remedy]] = [(apply, "apply")] if fixes else []
+        if fix is not None and not fix.by_hand:
+            offered.insert(0, (tr("Apply the fix and retry"), fix))
         options: list[tuple[str, Remedy]] = [
             *offered,
             (tr("Try again; the run resumes here"), "again"),
@@ -128,6 +142,16 @@ class Run:
                 (tr("Skip this step and continue; steps that need it may fail"), "skip"),
             ]
         return options
+
+    def _applied(self, fix: Fix) -> bool:
+        """Run the command after confirmation; whether it succeeded."""
+        say_command(tr("The command:"), fix.command)
+        if not self._ask.choose(tr("Run it now?"), [(tr("Do not run it"), False), (tr("Run it and retry"), True)]):
+            return False
+        status = fix.apply()
+        forget_typed()
+        say(f"\n{fix.result(status)}\n")
+        return status == 0
 
     def _pick_step(self, plan: Plan) -> str | None:
         steps: list[tuple[str, str | None]] = [(one_line(step.title), step.id) for step in plan.steps]
@@ -146,7 +170,7 @@ class Run:
 
 
 def _tell_failure(error: CommandError) -> None:
-    """Show the failure and its remedy; the command on a separate line. The question how to continue follows."""
+    """Show the failure and its remedy; the command on a separate line."""
     failure = error.failure
     say(f"\n{error.code}: {error.what}\n  → {failure.todo}")
     say(tr("Full output: {log}", log=failure.log))

@@ -81,7 +81,7 @@ def diagnose(status: int, lines: list[str], known: Finding | None) -> Cause:
         lines: The last lines of its output.
         known: The known cause in its output.
     """
-    how = tr("killed by signal {number}", number=-status) if status < 0 else tr("exit status {status}", status=status)
+    how = ending(status)
     if known is not None:
         return Cause(how, known.line, join(" ", known.cause, known.fix), known.id)
     output = [line for text in lines if (line := plain(text).strip())]
@@ -93,6 +93,13 @@ def diagnose(status: int, lines: list[str], known: Finding | None) -> Cause:
         return Cause(how, line, tr(FIX_THE_CAUSE))
     killed = failures()[_OUT_OF_MEMORY]
     return Cause(how, line, join(" ", tr(killed.cause), tr(killed.fix)), _OUT_OF_MEMORY)
+
+
+def ending(status: int) -> str:
+    """How a command ended: its exit status or, if it is negative, the signal that killed it."""
+    if status < 0:
+        return tr("killed by signal {number}", number=-status)
+    return tr("exit status {status}", status=status)
 
 
 def _own(line: str, output: list[str]) -> str | None:

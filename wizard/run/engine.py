@@ -209,7 +209,7 @@ class _Run:
             at=time.time(),
             fingerprint=self.fingerprints[step.id],
             made=made(step) if outcome == "done" else None,
-            error=error.as_json() if error else None,
+            error={**error.as_json(), **({"known": error.known} if error.known else {})} if error else None,
         )
         self.journal.add(self.plan.name, event)
         return event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from wizard.plan.question import Answers
 from wizard.plan.summary import cost
 from wizard.run.overrides import needed
 from wizard.serve.endpoint import Endpoint  # noqa: F401 - in the base's annotation
-from wizard.texts import remedies
+from wizard.tui import fixing
 from wizard.tui.clipboard import copy
 from wizard.tui.event_messages import Begun, Ended, LogLines, Moved
 from wizard.tui.garbage_collection import collect_and_freeze
@@ -34,7 +35,7 @@ from wizard.tui.run import Run
 from wizard.tui.screens.modal import AskScreen, ReaderScreen
 from wizard.tui.screens.stage import StageScreen
 from wizard.tui.stopping import exit_code, may_stop
-from wizard.tui.views.build import BuildView, Phase, diagnosis
+from wizard.tui.views.build import BuildView, Diagnosis, Phase, diagnosis
 from wizard.tui.widgets.error import ErrorPanel
 from wizard.tui.widgets.live_log import LiveLog
 from wizard.tui.widgets.progress import ProgressLines
@@ -88,15 +89,12 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         *,
         reviewed: bool,
     ) -> None:
-        """``measured`` returns a ready server's measured and predicted memory, in a few words.
-
-        ``fixes`` returns the answers that avoid a known failure.
-
-        If the plan was ``reviewed`` just before, going back leads to the review.
+        """``measured`` returns a ready server's measured and predicted memory, in a few words; ``fixes`` the answers
+        that avoid a known failure. If the plan was ``reviewed`` just before, going back leads to the review.
         """
         super().__init__()
         self.run, self._reviewed = run, reviewed
-        self._measured, self._logs, self._fixes = measured, logs, fixes
+        self._measured, self._logs, self._offer = measured, logs, partial(fixing.offered, self, fixes)
         self._log_keys = (True, False)
         """What decides which keys the output has now: whether it follows its end, whether it is searched."""
         self._end: Callable[[], None] | None = None
@@ -152,9 +150,11 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
 
     def _point(self) -> None:
         """Scroll to the line with the cause of the failure."""
-        problem = diagnosis(self.view, self._logs)
-        if problem is not None:
+        if problem := self._problem():
             self.query_one(LiveLog).point_at(problem.line)
+
+    def _problem(self) -> Diagnosis | None:
+        return diagnosis(self.view, self._logs, fixing.by_hand(self.app, self._offer(self.view.error)))
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         allowed = {
             "accept": phase is Phase.READY and not typing,
             "run": halted,
-            "fix": phase is Phase.FAILED and bool(self._fixes(self.view.error)),
+            "fix": phase is Phase.FAILED and self._offer(self.view.error).possible,
             "skip": halted and self._pointed().id not in self.run.left_out,
             "redo": phase not in (Phase.RUNNING, Phase.STOPPING) and self._state() in ("done", "skipped", "omitted"),
             "copy_diagnosis": phase is Phase.FAILED,
@@ -194,12 +194,12 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
 
     @work(exclusive=True, group="ask")
     async def action_fix(self) -> None:
-        """Change the options that avoid the failure, after confirmation, and show the new recommendations."""
-        fixes = self._fixes(self.view.error)
-        changes = remedies.changed(fixes)
-        question = tr("Change the options to {changes} and review the recommendations?", changes=changes)
-        if await self.app.push_screen_wait(AskScreen(question, [("fix", tr("Apply")), ("no", tr("Cancel"))])) == "fix":
-            self.dismiss(fixes)
+        """Run the command that fixes the failure and retry, or change the options that avoid it."""
+        end = await fixing.ask(self.app, self._offer(self.view.error))
+        if end == "retry":
+            self.run.begin()
+        elif end is not None:
+            self.dismiss(end)
 
     def action_background(self) -> None:
         """Continue in the background."""
@@ -255,7 +255,7 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
 
     def action_copy_diagnosis(self) -> None:
         """Copy the details of the failure."""
-        if problem := diagnosis(self.view, self._logs):
+        if problem := self._problem():
             self._copy(problem.text())
 
     def action_copy(self) -> None:
@@ -350,9 +350,9 @@ class BuildScreen(StageScreen["Endpoint | str | Answers"]):
         self.query_one(".heading", Static).update(Content.assemble((_heading(view, self.run), style)))
         self.query_one(StepList).show(view.steps)
         self.explain()
-        problem = diagnosis(view, self._logs)
-        panel = self.query_one(ErrorPanel)
-        panel.show(problem.error, line=problem.line, log=problem.log) if problem else panel.show(None)
+        problem, panel = self._problem(), self.query_one(ErrorPanel)
+        parts = {"line": problem.line, "log": problem.log, "by_hand": problem.by_hand} if problem else {}
+        panel.show(problem.error if problem else None, **parts)
         outcome = self.query_one("#outcome", Static)
         outcome.display = view.phase in (Phase.RUNNING, Phase.READY, Phase.CANCELLED)
         outcome.update(_outcome(view, self._measured()))

@@ -118,7 +118,9 @@ def _with(view: BuildView, step: str, **changes: object) -> BuildView:
 
 
 def _error(data: dict[str, str]) -> WizardError:
-    return StepError(data["code"], data["what"], data["todo"])
+    error = StepError(data["code"], data["what"], data["todo"])
+    error.known = data.get("known", "")
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +132,29 @@ class Diagnosis:
         line: The line of the log with the cause; empty if there is none.
         log: The file with the failed step's complete output; empty if no step failed.
         command: The command that failed; empty if there is none.
+        by_hand: What the user must run to fix it; empty if there is nothing.
     """
 
     error: WizardError
     line: str = ""
     log: str = ""
     command: str = ""
+    by_hand: str = ""
 
     def text(self) -> str:
         """The complete diagnosis, to send to someone who can help."""
         rows = (
             (tr("What failed"), f"{self.error.code}: {self.error.what}"),
             (tr("Log output"), self.line),
-            (tr("What to do"), self.error.todo),
+            (tr("What to do"), self.error.todo + (self.by_hand and f"\n{self.by_hand}")),
             (tr("Command"), self.command),
             (tr("Full output"), self.log),
         )
         return "\n".join(f"{title}: {value}" for title, value in rows if value)
 
 
-def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
-    """Why the build failed, if it did; ``logs`` is the folder of the steps' logs."""
+def diagnosis(view: BuildView, logs: Path, by_hand: str = "") -> Diagnosis | None:
+    """Why the build failed, if it did; ``logs`` is the folder of the steps' logs, ``by_hand`` as in `Diagnosis`."""
     error = view.error
     if view.phase is not Phase.FAILED or error is None:
         return None
@@ -158,5 +162,6 @@ def diagnosis(view: BuildView, logs: Path) -> Diagnosis | None:
     if isinstance(error, CommandError) and step is not None:
         failure = error.failure
         message = tr("{title}: {how}", title=step.title, how=failure.how)
-        return Diagnosis(StepError(error.code, message, failure.todo), failure.line, failure.log, failure.command)
-    return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "")
+        shown = StepError(error.code, message, failure.todo)
+        return Diagnosis(shown, failure.line, failure.log, failure.command, by_hand)
+    return Diagnosis(error, log=str(logs / f"{step.id}.log") if step else "", by_hand=by_hand)

@@ -25,13 +25,14 @@ class ErrorPanel(Static):
     }
     """
 
-    def show(self, error: WizardError | None, *, line: str = "", log: str = "") -> None:
+    def show(self, error: WizardError | None, *, line: str = "", log: str = "", by_hand: str = "") -> None:
         """Show ``error``, or nothing.
 
         Args:
             error: The error.
             line: The line of a log with the cause; empty if there is none.
             log: The file with the complete log; empty if there is none.
+            by_hand: What the user must run, in lines; empty if there is nothing.
         """
         self.display = error is not None
         if error is None:
@@ -40,6 +41,8 @@ class ErrorPanel(Static):
         if line:
             lines.append(Content.assemble(("│ ", "$error"), one_line(line)))
         lines.append(Content.assemble(("→ ", "$accent"), plain(error.todo)))
+        if by_hand:
+            lines.append(Content(by_hand))
         if log:
             lines.append(Content.assemble((tr("Full output: {path}", path=log), "$text-muted")))
         self.update(Content("\n").join(lines))

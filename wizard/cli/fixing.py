@@ -1,0 +1,43 @@
+"""Offer the command that fixes a failed build, for commands that run one or show it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from wizard.kernel.language import tr
+from wizard.kernel.text import is_terminal
+from wizard.prompts.speech import tell
+
+if TYPE_CHECKING:
+    from wizard.kernel.errors import WizardError
+    from wizard.plan.plan import Plan
+
+
+def fixed(error: WizardError, plan: Plan | None, arguments: argparse.Namespace) -> bool:
+    """Whether the command that fixes ``error`` was run, after confirmation, and succeeded, so that ``plan`` can be
+    retried. Without a terminal, and with ``--yes``, it is only shown.
+    """
+    from wizard.run.fix import fix_of
+
+    asks = is_terminal() and is_terminal(sys.stderr) and not getattr(arguments, "yes", False)
+    fix = None if arguments.json else fix_of(error, plan, terminal=asks)
+    if fix is None:
+        return False
+    tell(f"\n{fix.title}.")
+    tell(fix.label)
+    print(f"  $ {fix.command}\n", file=sys.stderr, flush=True)
+    if fix.by_hand or not _agreed():
+        return False
+    status = fix.apply()
+    tell(f"\n{fix.result(status)}\n")
+    return status == 0
+
+
+def _agreed() -> bool:
+    from wizard.prompts.question_input import forget_typed
+
+    forget_typed()  # a user who typed ahead has not read the command
+    print(f"{tr('Run it now and retry?')} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
