@@ -89,7 +89,7 @@ VOTED = replace(
 
 def keep_each(bench: Path) -> None:
     """One report of each kind in the folder of a workspace's reports, and two that are not listed."""
-    every = {
+    reports = {
         "1-quality": QUALITY,
         "2-perplexity": PERPLEXITY,
         "3-votes": VOTED,
@@ -98,7 +98,7 @@ def keep_each(bench: Path) -> None:
         "6-speed": REPORT,
         "nothing": replace(REPORT, points=()),
     }
-    for name, report in every.items():
+    for name, report in reports.items():
         (bench / name).mkdir(parents=True)
         made = replace(report, made=f"2026-11-2{name[0]}T12:00:00+00:00" if name[0].isdigit() else report.made)
         (bench / name / "report.json").write_text(to_json(made))

@@ -91,14 +91,14 @@ def test_the_options_order_the_same_load(load: Load) -> None:
 def test_earlier_reports_are_of_every_kind_the_latest_first(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     keep_each(workspace.bench)
-    every = earlier(workspace)
-    assert [each.folder and each.folder.name for each in every] == [
+    opened_reports = earlier(workspace)
+    assert [each.folder and each.folder.name for each in opened_reports] == [
         *("6-speed", "5-tune", "4-comparison", "3-votes", "2-perplexity", "1-quality")
     ]
-    assert [report_kind(each.report) for each in every] == [
+    assert [report_kind(each.report) for each in opened_reports] == [
         *("Benchmark", "Tuning", "Comparison", "Blind vote", "Perplexity", "Quality")
     ]
-    assert [report_line(each.report) for each in every[1:]] == [
+    assert [report_line(each.report) for each in opened_reports[1:]] == [
         "2026-11-25 12:00 · sample",
         "2026-11-24 12:00 · sample, faster",
         "2026-11-23 12:00 · small, full",

@@ -115,6 +115,6 @@ def _has_results(report: AnyReport) -> bool:
     if isinstance(report, Comparison):
         return any(each.points for each in report.reports)
     if isinstance(report, Quality):
-        found = report.perplexity and report.perplexity.value
-        return bool(found or report.votes or any(subject.scores for subject in report.subjects))
+        measured = report.perplexity and report.perplexity.value
+        return bool(measured or report.votes or any(subject.scores for subject in report.subjects))
     return bool(report.points)

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from wizard.chat.nearby import Nearby
 
 
-def running(found: Plan | Endpoint | Nearby) -> tuple[str, Watch | Talk]:
+def running(subject: Plan | Endpoint | Nearby) -> tuple[str, Watch | Talk]:
     """The entry for a running build or server, and what it leads to; for another program's server, its first model."""
-    if isinstance(found, Plan):
-        return tr("See the progress of {name}", name=one_line(found.name)), Watch(found)
-    if isinstance(found, Endpoint):
-        return tr("Chat with {name}, running at {where}", name=found.name, where=found.http), Talk(found)
-    first, more = found.endpoints[0], len(found.endpoints) - 1
+    if isinstance(subject, Plan):
+        return tr("See the progress of {name}", name=one_line(subject.name)), Watch(subject)
+    if isinstance(subject, Endpoint):
+        return tr("Chat with {name}, running at {where}", name=subject.name, where=subject.http), Talk(subject)
+    first, more = subject.endpoints[0], len(subject.endpoints) - 1
     count = ntr("{count} more model", "{count} more models", more, count=more) if more else ""
-    about = "; ".join(filter(None, (found.kind, count)))
-    where = f"{found.address} ({about})" if about else found.address
+    about = "; ".join(filter(None, (subject.kind, count)))
+    where = f"{subject.address} ({about})" if about else subject.address
     return tr("Chat with {name}, running at {where}", name=one_line(first.model), where=where), Talk(first)
 
 
