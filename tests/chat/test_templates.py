@@ -53,24 +53,31 @@ def test_a_bomb_is_refused(bomb: str) -> None:
 
 @pytest.mark.parametrize("name", ["loops", "doubling"])
 def test_a_bomb_costs_less_than_2_s_and_300_mb(name: str) -> None:
-    code = f"""
-import json, resource
-from wizard.chat.templates import apply
-from wizard.kernel.fenced import FencedError
-try:
-    apply({BOMBS[name]!r}, [])
-except FencedError as error:
-    # ru_maxrss of this process would count pytest, which it was forked from
-    own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    cost = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
-    print(json.dumps([error.why, sum(each.ru_utime + each.ru_stime for each in cost),
-        cost[0].ru_maxrss + own]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    why, seconds, kilobytes = json.loads(done.stdout)
+    why, seconds, kilobytes = cost("from wizard.chat.templates import apply", f"apply({BOMBS[name]!r}, [])")
     assert why in ("time", "memory")
     assert seconds < 2
     assert kilobytes < 300_000
+
+
+def cost(imports: str, call: str) -> tuple[str, float, int]:
+    """Why ``call`` is refused, its seconds of processor time, and its memory in KiB, that of its children included."""
+    code = f"""
+import json, resource
+from wizard.kernel.errors import ModelError
+from wizard.kernel.fenced import FencedError
+{imports}
+try:
+    {call}
+except (FencedError, ModelError) as error:
+    # ru_maxrss of this process would count pytest, which it was forked from
+    own = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    cost = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+    why = error.why if isinstance(error, FencedError) else error.code
+    print(json.dumps([why, sum(each.ru_utime + each.ru_stime for each in cost), cost[0].ru_maxrss + own]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    why, seconds, kilobytes = json.loads(done.stdout)
+    return why, seconds, kilobytes
 
 
 @pytest.mark.parametrize("bomb", [LOOPS, DOUBLING], ids=["loops", "doubling"])
@@ -78,6 +85,37 @@ def test_a_bomb_is_refused_before_a_server_loads_it(bomb: str) -> None:
     with pytest.raises(ModelError, match=r"more than 256 MiB|more than 0\.75 s") as refused:
         try_out("m", replace(CHAT, template=bomb))
     assert refused.value.code == "TW-M80"
+
+
+SHAPES = {
+    "tools": "{% if tools and tools[0].function.parameters.properties %}BOMB{% endif %}",
+    "system": "{% if messages[0].role == 'system' %}BOMB{% endif %}",
+    "tools, and no system": "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+    "{% if tools %}BOMB{% endif %}",
+    "a call": "{% for each in messages if each.tool_calls and each.tool_calls[0].function.arguments %}BOMB{% endfor %}",
+    "a result": "{% if messages[-1].role == 'tool' %}BOMB{% endif %}",
+    "many turns": "{% if messages | length > 60 and not tools %}BOMB{% endif %}",
+    "everything": "{% if messages | length > 60 and tools and messages[0].role == 'system' %}BOMB{% endif %}",
+}
+
+
+@pytest.mark.parametrize("bomb", [LOOPS, DOUBLING], ids=["loops", "doubling"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_bomb_for_some_conversations_only_is_refused(shape: str, bomb: str) -> None:
+    with pytest.raises(ModelError, match=r"more than 256 MiB|more than 0\.75 s") as refused:
+        try_out("m", replace(CHAT, template=shape.replace("BOMB", bomb)))
+    assert refused.value.code == "TW-M80"
+
+
+@pytest.mark.parametrize("bomb", [LOOPS, DOUBLING], ids=["loops", "doubling"])
+def test_the_trial_of_all_conversations_costs_less_than_2_s_and_300_mb(bomb: str) -> None:
+    why, seconds, kilobytes = cost(
+        "from wizard.chat.rendering import try_out; from wizard.model.chat_format import ChatFormat",
+        f"try_out('m', ChatFormat({SHAPES['everything'].replace('BOMB', bomb)!r}))",
+    )
+    assert why == "TW-M80"
+    assert seconds < 2
+    assert kilobytes < 300_000
 
 
 @pytest.mark.parametrize("template", [TEMPLATE, "{{ raise_exception('no') }}", "{% if %}"])

@@ -52,6 +52,11 @@ def _image(layers: int) -> tuple[bytes, dict[str, bytes]]:
     return manifest, {_digest(blob): blob for blob in (manifest, config, *packed)}
 
 
+def digest(layers: int) -> str:
+    """The digest of the image with so many layers."""
+    return _digest(_image(layers)[0])
+
+
 def _answer(path: str, manifest: bytes, blobs: dict[str, bytes]) -> tuple[int, bytes, str]:
     """Status, body and content type of what is asked for."""
     name, reference = path.removeprefix("/v2/").split("/")[0], path.rsplit("/", 1)[1]

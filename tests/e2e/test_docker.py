@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from tests.docker_engine import FIRST_PORT, docker, engine, standin_image, why_not
-from tests.e2e.fake_registry import registry
+from tests.e2e.fake_registry import digest, registry
 from tests.values import CHOICE, plan_of
 from wizard.kernel.errors import ServerError, StepError
 from wizard.kernel.paths import Workspace
+from wizard.plan.artefacts import IMAGE as IMAGE_ARTIFACT
 from wizard.plan.artefacts import REPOSITORY
-from wizard.plan.plan import Command, Done, Estimate, Plan, Step
+from wizard.plan.plan import Command, Done, Estimate, Image, Plan, Step
 from wizard.plan.ports import Ports, free
 from wizard.plan.runtimes.docker import Docker
 from wizard.plan.serving import repository_step, serve_steps
@@ -29,6 +30,10 @@ from wizard.repository.config_pbtxt import Tensor, config_pbtxt
 from wizard.repository.repository import Repository, RepositoryFile
 from wizard.run.engine import run
 from wizard.run.events import Event, Output, Progress, Ready, StepFinished
+from wizard.run.image import exact
+from wizard.serve import find, proof
+from wizard.serve.care import Care
+from wizard.serve.keeper import Keeper
 from wizard.serve.status import status
 from wizard.serve.stop import stop
 
@@ -111,6 +116,18 @@ def output_text(recorded: list[Event]) -> str:
 
 def ours(address: str) -> list[str]:
     return docker(address, "ps", "--all", "--quiet", "--filter=label=triton-wizard.server").stdout.split()
+
+
+def runs(address: str) -> str:
+    """The ID of the image that the only container runs."""
+    return docker(address, "inspect", "--format={{.Image}}", *ours(address)).stdout.strip()
+
+
+def moved(address: str) -> None:
+    """Give the tag to another image, as a pull may."""
+    container = docker(address, "create", IMAGE, "python3").stdout.strip()
+    assert docker(address, "commit", "--change=LABEL moved=yes", container, IMAGE).returncode == 0
+    docker(address, "rm", container)
 
 
 def serving(runtime: Docker, tmp_path: Path) -> tuple[Step, ...]:
@@ -225,6 +242,74 @@ async def test_an_image_is_pulled_layer_by_layer(address: str, runtime: Docker) 
         assert "Status: Downloaded newer image" in output_text(recorded)
         assert docker(address, "image", "inspect", made.image).returncode == 0
         assert "Pull" not in output_text(await reached(plan(made, *made.prepare())))
+        pulled = await exact(Image("docker", made.image))
+        assert pulled.reference == f"{made.image}@{digest(layers=3)}"
+        assert pulled.size == 3 << 20
+        pinned = replace(runtime, image=pulled.reference)  # what `status` shows can be pulled
+        docker(address, "image", "rm", "--force", pulled.id)
+        await reached(plan(pinned, *pinned.prepare()))
+        assert await exact(Image("docker", pulled.reference)) == replace(pulled, name=pulled.reference)
+
+
+async def test_a_tag_that_was_moved_is_another_image(address: str, runtime: Docker, tmp_path: Path) -> None:
+    """What was built in the old image is built again, and the server starts from the new one; no run mixes them."""
+    made_file = runtime.server.root / "made"
+    build = python(runtime, "build", f"open({str(made_file)!r}, 'a').write('x')", made_file)
+    image, *rest = serving(runtime, tmp_path)
+    made = plan(runtime, image, replace(build, reads=(IMAGE_ARTIFACT,)), *rest)
+    first = (await events(made))[-1]
+    old = await exact(Image("docker", IMAGE))
+    assert isinstance(first, Ready)
+    assert (first.endpoint.image, first.endpoint.image_id) == (IMAGE, old.id)
+    assert runs(address) == old.id
+    assert first.proof == f"image {IMAGE} with ID {old.id[:19]}, from no registry"
+
+    moved(address)
+    new = await exact(Image("docker", IMAGE))
+    assert new.id != old.id
+    try:
+        recorded = await events(made)
+        outcomes = {event.step: event.outcome for event in recorded if isinstance(event, StepFinished)}
+        assert outcomes["build"] == outcomes["start"] == "done"
+        assert made_file.read_text() == "xx"
+        assert output_text(recorded).count("is not the image of the last run") == 1
+        assert runs(address) == new.id
+        assert (now := find.note(runtime.server))
+        assert now.image_id == new.id
+
+        again = await events(made)
+        outcomes = {event.step: event.outcome for event in again if isinstance(event, StepFinished)}
+        assert outcomes["build"] == outcomes["start"] == "skipped"
+        assert "is not the image" not in output_text(again)
+    finally:
+        docker(address, "tag", old.id, IMAGE)
+
+
+async def test_a_kept_server_is_restarted_from_the_image_that_it_had(
+    address: str, runtime: Docker, tmp_path: Path
+) -> None:
+    recorded = await events(made := plan(runtime, *serving(runtime, tmp_path)))
+    last = recorded[-1]
+    assert isinstance(last, Ready)
+    moved(address)
+    try:
+        assert await Keeper(runtime.server, made, None, Care(0, ""))._restarted(last.endpoint) == ""
+        assert runs(address) == last.endpoint.image_id
+        assert find.note(runtime.server) != last.endpoint
+        assert (proof.proof(runtime.server)) == last.proof
+    finally:
+        docker(address, "tag", last.endpoint.image_id, IMAGE)
+
+
+async def test_an_image_that_is_not_there_cannot_be_skipped(runtime: Docker) -> None:
+    missing = replace(runtime, image="127.0.0.1:9/nobody/nothing:1")
+    made = plan(missing, *missing.prepare(), python(missing, "build", "print(1)"))
+    with pytest.raises(
+        StepError, match=r"cannot identify the image 127.0.0.1:9/nobody/nothing:1: .*No such image"
+    ) as caught:
+        async for _ in run(made, skip={"image"}):
+            pass
+    assert caught.value.code == "TW-R110"
 
 
 @pytest.mark.parametrize(

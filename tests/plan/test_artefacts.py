@@ -123,6 +123,7 @@ def played(folder: Path, steps: Sequence[Step]) -> Steps:
             step,
             actions=(Write(str(folder / step.id), step.id),),
             done=Done(files=(str(folder / step.id),) if step.done.files else ()),
+            image=None,
         )
         for step in steps
     )
@@ -185,3 +186,7 @@ def test_a_step_is_another_when_what_it_reads_is_made_otherwise() -> None:
     changed = tuple(replace(step, actions=()) if step.id == "model" else step for step in steps)
     before, after = fingerprints(steps), fingerprints(changed)
     assert {name for name in before if before[name] != after[name]} == {"model", "start", "ready", "question"}
+    # so are those that run in another image of the same name
+    first, second = fingerprints(steps, "sha256:1"), fingerprints(steps, "sha256:2")
+    assert first != before
+    assert {name for name in first if first[name] == second[name]} == {"image", "model", "repository"}

@@ -16,7 +16,7 @@ from tests.values import GGUF
 from wizard.kernel.paths import Workspace
 from wizard.model.facts import WeightFile
 from wizard.plan.fetch import fetch
-from wizard.plan.plan import Containers, Estimate
+from wizard.plan.plan import Containers, Estimate, Image
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.docker import Docker
 
@@ -79,6 +79,9 @@ def test_a_command_of_podman_word_for_word() -> None:
         "| xargs --no-run-if-empty podman rm --force"
     )
     (pull,) = PODMAN.prepare()[0].actions
+    assert made.naming(PODMAN.image, "sha256:1").argv == tuple(
+        "sha256:1" if word == PODMAN.image else word for word in made.argv
+    )
     image = "nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3"
     assert pull.shell() == f"podman image inspect {image} >/dev/null 2>&1 || podman pull {image}"
 
@@ -99,6 +102,10 @@ def test_a_server_in_a_container_word_for_word() -> None:
         *("tritonserver", "--model-repository=/w/servers/demo/repository", "--disable-auto-complete-config"),
         "--exit-timeout-secs=5",
     )
+    named = start.naming(FOUR.image, "sha256:1").container
+    assert named
+    assert (named.image, named.options) == ("sha256:1", box.options)
+    assert start.naming("another", "sha256:1") == start
     labels = ("triton-wizard.server=9bf95a1d", "triton-wizard.role=server")
     assert (box.engine, box.image, box.labels) == ("docker", FOUR.image, labels)
     assert [word for word in box.options if not word.startswith("--user=")] == [
@@ -123,6 +130,7 @@ def test_an_image_that_is_here_is_the_rule() -> None:
     (step,) = plain.prepare()
     assert (step.id, step.identity, step.writes) == ("image", "registry:5000/image:tag", ("image",))
     assert step.estimate == Estimate(1)
+    assert step.image == Image("docker", "registry:5000/image:tag")
     assert plain.checked == Path("/w/environments/tag/checked")
     assert plain.needs == plain.server_needs == ("image",)
     assert plain.notes == ("Everything runs in containers from registry:5000/image:tag.",)

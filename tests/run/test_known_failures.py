@@ -225,3 +225,34 @@ def test_hostile_lines_cost_a_bounded_number_of_searches(hostile: bytes, monkeyp
     scan.feed(hostile)
     scan.findings()
     assert tried <= 2000
+
+
+FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+GSP = "NVRM: Xid (PCI:0000:3b:00): 119, pid=430, name=nv_queue, Timeout waiting for RPC from GSP!"
+ENDED = "NVRM: Xid (PCI:0000:3b:00): 45, pid=1818990, name=python3, Ch 00000001"
+FAULT = "NVRM: Xid (PCI:0000:3b:00): 31, pid=1942, name=tritonserver, Ch 00000008, intr 00000000. MMU Fault: ENGINE"
+ROW = "NVRM: Xid (PCI:0000:3b:00): 63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate."
+DOUBLE = "NVRM: Xid (PCI:0000:3b:00): 48, pid=1896, name=python, channel 0x00000002"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ((ENDED, FALLEN, GSP), "gpu-fell-off-the-bus"),
+        ((FALLEN, GSP, FAULT), "gpu-fell-off-the-bus"),
+        ((GSP, ENDED), "gpu-firmware-stopped"),
+        ((FAULT, ENDED), "gpu-program-fault"),
+        ((ROW, DOUBLE, ENDED), "gpu-memory-uncorrectable"),
+        ((ROW, FAULT), "gpu-program-fault"),
+    ],
+)
+def test_of_several_errors_in_a_kernel_log_the_cause_is_first(lines: tuple[str, ...], cause: str) -> None:
+    stamped = [f"[ 1304.{number:06}] [ T{number}] {line}" for number, line in enumerate(lines)]
+    assert ids("[    0.000000] Linux version 6.8.0-45-generic", *stamped)[0] == cause
+    assert ids(*(f"Nov 22 14:56:44 node kernel: {line}" for line in lines))[0] == cause
+
+
+def test_a_replaced_row_is_not_why_a_server_ended() -> None:
+    scan = Scan()
+    scan.feed_lines([ROW])
+    assert scan.cause() is None

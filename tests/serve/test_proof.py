@@ -14,7 +14,9 @@ from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_document
 from wizard.model import verify
 from wizard.plan.fetch import fetch
-from wizard.serve import proof
+from wizard.plan.ports import Ports
+from wizard.serve import find, proof
+from wizard.serve.endpoint import Endpoint
 
 
 @pytest.fixture
@@ -45,6 +47,16 @@ def test_it_says_what_is_known(workspace: Workspace) -> None:
     (workspace.root.parent / "demo.gguf").write_bytes(b"GGUF")
     assert "demo.gguf has changed since it was checked: run" in proof.proof(server)
     assert proof.proof(workspace.server("other")) == ""
+
+
+def test_a_container_has_its_image(workspace: Workspace) -> None:
+    server = workspace.server("test")
+    digest = f"sha256:{64 * 'a'}"
+    endpoint = Endpoint("test", "test", "127.0.0.1", Ports(), 1, "", "", image="a/b:1", image_id=f"sha256:{64 * 'b'}")
+    find.write(server, endpoint)
+    assert proof.proof(server).endswith("; image a/b:1 with ID sha256:bbbbbbbbbbbb, from no registry")
+    find.write(server, replace(endpoint, image=f"a/b:1@{digest}"))
+    assert proof.proof(server).endswith("; image a/b:1 at digest sha256:aaaaaaaaaaaa")
 
 
 def test_status_reads_all_files_if_asked(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from wizard.chat.image_references import without
 from wizard.chat.served import ServedModel
 from wizard.chat.templates import process_of
 from wizard.chat.thinking_modes import variables
+from wizard.chat.trial import TRIAL
 from wizard.kernel.errors import ModelError
 from wizard.kernel.fenced import FencedError
 from wizard.kernel.fenced_process import RejectedError, frame
@@ -55,15 +56,17 @@ def render_turns(turns: Sequence[Mapping[str, Any]], served: ServedModel, given:
 
 
 def try_out(model: str, chat: ChatFormat | None) -> None:
-    """Render a short question: an engine may render the template while it loads, without any limit.
+    """Render conversations of every kind (`wizard.chat.trial`), together within the limits of one: a server renders
+    them without any limit.
 
     Raises:
-        ModelError: TW-M80 if it takes too much time or memory. A template that rejects the question raises nothing.
+        ModelError: TW-M80 if it takes too much time or memory. A template that rejects conversations raises nothing.
     """
     if chat is None:
         return
     try:
-        process_of(chat.template).ask(question([{"role": "user", "content": "Hello"}], chat, {}))
+        tokens = {"bos_token": chat.bos_token or "", "eos_token": chat.eos_token or ""}
+        process_of(chat.template).ask(frame({"do": "try", "conversations": [{**each, **tokens} for each in TRIAL]}))
     except RejectedError:
         return
     except FencedError as error:

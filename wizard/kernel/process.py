@@ -152,15 +152,22 @@ class Child:
 
 
 async def finish(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run ``argv`` to its end, discard its output, and return its exit status (127: it cannot be executed)."""
+    """Run ``argv`` to its end and return its exit status (127: it cannot be executed)."""
+    status, _ = await answered(argv, env)
+    return status
+
+
+async def answered(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int, list[str]]:
+    """As `finish`, with the lines of its output, errors included; for programs that print little."""
+    lines: list[str] = []
     try:
         child = await Child.start(argv, env=env)
-    except OSError:
-        return 127
+    except OSError as error:
+        return 127, [str(error.strerror)]
     try:
-        async for _ in child.output():
-            pass
-        return await child.wait()
+        async for batch in child.output():
+            lines += [line.text for line in batch]
+        return await child.wait(), lines
     finally:
         await child.stop()
 

@@ -69,7 +69,7 @@ def of_gguf(header: gguf.Header) -> ChatFormat | None:
 
 
 def unusable(model: str, why: str) -> ModelError:
-    """The chat template of ``model`` exceeds the limits for the shortest conversation (`wizard.chat.rendering`)."""
+    """The chat template of ``model`` exceeds the limits when it is tried (`wizard.chat.rendering`)."""
     return ModelError(
         "TW-M80",
         tr("the chat template of {model} was stopped when it was tried: {why}", model=model, why=why),

@@ -68,13 +68,15 @@ def dependants(steps: Sequence[Step], chosen: Collection[str]) -> frozenset[str]
     return frozenset(ids)
 
 
-def fingerprints(steps: Sequence[Step]) -> dict[str, str]:
+def fingerprints(steps: Sequence[Step], image: str = "") -> dict[str, str]:
     """Step ID → fingerprint that changes when the step's work changes, or that of any step whose artifacts it reads.
 
     A step's commands may stay the same: trtllm-build is called the same for a checkpoint in FP8 and one in INT8.
+    So do the names of images, whose tags can be moved: ``image`` is the ID of the image that a step gets, if known.
     """
     made: dict[str, str] = {}
     for index, step in enumerate(steps):
         before = [made[writer.id] for writer in writers(steps, index)]
+        before += [image for writer in writers(steps, index) if writer.image and image]
         made[step.id] = values.fingerprint([step.fingerprint, *before]) if before else step.fingerprint
     return made

@@ -7,7 +7,7 @@ command and an exporter can write a script.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
@@ -75,6 +75,10 @@ class Command:
             line = f"{shlex.join(self.unless)} >/dev/null 2>&1 || {line}"
         return f"(cd {shlex.quote(self.cwd)} && {line})" if self.cwd else line
 
+    def naming(self, image: str, identity: str) -> Command:
+        """The command with the image ``identity`` instead of that named ``image``."""
+        return replace(self, argv=tuple(identity if word == image else word for word in self.argv))
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
@@ -111,6 +115,23 @@ class Container:
     options: tuple[str, ...]
     image: str
     labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image by the name that the plan gives it, and the container engine that has it, ``docker`` or ``podman``."""
+
+    engine: str
+    name: str
+
+    def __post_init__(self) -> None:
+        """A plan can come from anywhere, and the engine is run without being shown.
+
+        Raises:
+            ValueError: It is no container engine, or the name would be an option of it.
+        """
+        if self.engine not in ("docker", "podman") or not self.name or self.name.startswith("-") or "\0" in self.name:
+            raise ValueError(tr("`image` is not the name of an image of docker or podman"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +178,12 @@ class Start:
     def shell(self) -> str:
         """The action as a shell line."""
         return self.command().shell() + " &"
+
+    def naming(self, image: str, identity: str) -> Start:
+        """See `Command.naming`."""
+        if self.container is None or self.container.image != image:
+            return self
+        return replace(self, container=replace(self.container, image=identity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +255,9 @@ class Step:
     """What the result depends on, if that is less than the commands: any installer creates the same environment."""
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    image: Image | None = None
+    """The image that it gets. Once it has, the run replaces the name with the image's ID in all later actions: a tag
+    can be moved at any time."""
 
     @property
     def fingerprint(self) -> str:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wizard.advise.calibration import rows
@@ -23,10 +23,11 @@ from wizard.kernel.reasons import unwritten
 from wizard.kernel.secrets import redact
 from wizard.kernel.values import to_document
 from wizard.plan.artefacts import dependants, fingerprints
-from wizard.plan.plan import MADE_FROM, Command, Plan, Start, Step, Wait, Write
+from wizard.plan.plan import MADE_FROM, Action, Command, Image, Plan, Start, Step, Wait, Write
 from wizard.run.capture import Capture
 from wizard.run.command import Place, carry, clean, clean_up, shown
 from wizard.run.events import Event, Outcome, Output, Ready, StepFinished, StepStarted
+from wizard.run.image import ExactImage, exact
 from wizard.run.journal import Journal, made, still_done
 from wizard.run.overrides import check
 from wizard.run.progress import Meter
@@ -86,8 +87,8 @@ async def run(
             yield Output(plan.steps[0].id, (text,), time.time())
         server = workspace.server(plan.name)
         await end_strays(workspace)
-        marks, again = fingerprints(plan.steps), set(dependants(plan.steps, redo))
-        carried = _Run(plan, workspace, server, Journal(workspace.journal), marks, again, skip, exposure, keep)
+        again = set(dependants(plan.steps, redo))
+        carried = _Run(plan, workspace, server, Journal(workspace.journal), again, skip, exposure, keep)
         async with aclosing(carried.events()) as events:
             async for event in events:
                 yield event
@@ -106,7 +107,6 @@ class _Run:
     workspace: Workspace
     server: ServerFolder
     journal: Journal
-    fingerprints: Mapping[str, str]
     redo: set[str]
     """IDs of steps that run regardless of the journal; extended by what this run recreates."""
     skip: Set[str]
@@ -115,26 +115,34 @@ class _Run:
     """Whether the server is kept running; None: as before."""
     started: Endpoint | None = None
     """The server, if this run started it; its process may have exited since."""
+    image: ExactImage | None = None
+    """The image of the plan's containers, once this run knows it."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    finished: dict[str, StepFinished] = field(default_factory=dict)
+    """Completed steps that need not run again, by their fingerprints."""
 
     async def events(self) -> AsyncGenerator[Event, None]:
+        self.fingerprints = fingerprints(self.plan.steps)
         self._write(self.server.plan, to_document(self.plan))
-        finished = self.journal.finished()
-        self._forget(self.redo, finished)
+        self.finished = self.journal.finished()
+        self._forget(self.redo)
         for index, step in enumerate(self.plan.steps, 1):
             started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
             self.journal.add(self.plan.name, started)
             yield started
             if step.id in self.skip:
+                if step.image and (lines := await self._identify(step.image)):  # later steps run in it all the same
+                    yield Output(step.id, lines, time.time())
                 yield self._end(step, "omitted", time.monotonic(), tr("skipped by the user"))
                 continue
             mark = self.fingerprints[step.id]
-            if still_done(step, finished.get(mark)) or await self._is_served(step):
+            if still_done(step, self.finished.get(mark)) or await self._is_served(step):
                 yield self._end(step, "skipped", time.monotonic(), tr("already done and unchanged"))
                 continue
             if step.done.files:  # a step without conditions always runs, and invalidates nothing
                 users = dependants(self.plan.steps, {step.id})
                 self.redo |= users
-                self._forget(users - {step.id}, finished)
+                self._forget(users - {step.id})
             async with aclosing(self._recorded(step)) as events:
                 async for event in events:
                     yield event
@@ -159,12 +167,27 @@ class _Run:
         elif self.keep is False:
             await care.end(self.server)
 
-    def _forget(self, ids: Set[str], finished: dict[str, StepFinished]) -> None:
+    async def _identify(self, image: Image) -> tuple[str, ...]:
+        """Find the ID of the plan's image; what the user must know of it.
+
+        Raises:
+            StepError: TW-R110 if that is not possible.
+        """
+        before = self.journal.made(self.plan.name, image.name)
+        self.image = await exact(image)
+        self.fingerprints = fingerprints(self.plan.steps, self.image.id)
+        self._forget(self.redo)
+        if before in (None, self.image.state):
+            return ()
+        text = tr("{image} is not the image of the last run: steps that used that one run again.", image=image.name)
+        return (text,)
+
+    def _forget(self, ids: Set[str]) -> None:
         """Record that the steps ``ids`` must run again, so that a later run knows it too."""
         for step in self.plan.steps:
             mark = self.fingerprints[step.id]
-            if step.id in ids and mark in finished:
-                del finished[mark]
+            if step.id in ids and mark in self.finished:
+                del self.finished[mark]
                 self._end(step, "cancelled", time.monotonic(), "to be done again")
 
     async def _is_served(self, step: Step) -> bool:
@@ -174,7 +197,9 @@ class _Run:
         now = await asyncio.to_thread(look, self.server)
         endpoint = now.endpoint if now.state in ("ready", "starting") else None
         return endpoint is not None and any(
-            dict(action.env).get(MADE_FROM) == find.made_from(endpoint) and action.ports == endpoint.ports
+            dict(action.env).get(MADE_FROM) == find.made_from(endpoint)
+            and action.ports == endpoint.ports
+            and endpoint.image_id == (self.image.id if self.image else "")
             for action in step.actions
             if isinstance(action, Start)
         )
@@ -208,17 +233,20 @@ class _Run:
             reason=redact(reason),
             at=time.time(),
             fingerprint=self.fingerprints[step.id],
-            made=made(step) if outcome == "done" else None,
+            made=self._made(step) if outcome == "done" else None,
             error={**error.as_json(), **({"known": error.known} if error.known else {})} if error else None,
         )
         self.journal.add(self.plan.name, event)
         return event
 
+    def _made(self, step: Step) -> dict[str, tuple[int, int]]:
+        return made(step) | ({self.image.name: self.image.state} if step.image and self.image else {})
+
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(exist_ok=True)
         meter = Meter(step.estimate)
         with closing(Capture(self.server.logs / f"{step.id}.log")) as capture:
-            for action in step.actions:
+            for action in map(self._exact, step.actions):
                 capture.feed(f"$ {action.shell()}\n".encode())
                 match action:
                     case Command():
@@ -233,6 +261,14 @@ class _Run:
                 async with aclosing(events):
                     async for event in events:
                         yield event
+            if step.image and (lines := await self._identify(step.image)):
+                yield Output(step.id, lines, time.time())
+
+    def _exact(self, action: Action) -> Action:
+        """The action with the ID of the image in place of its name."""
+        if self.image is None or not isinstance(action, (Command, Start)):
+            return action
+        return action.naming(self.image.name, self.image.id)
 
     def _place(self, step: Step) -> Place:
         return Place(self.workspace.root, self.server.root, self.server.logs / f"{step.id}.log")
@@ -244,7 +280,9 @@ class _Run:
             yield Output(step.id, (tr("Stopped the server that was running with older settings."),), time.time())
         await clean_up(start.command())
         facts = self.plan.facts
-        self.started, changes = launch.launch(start, self.server, facts.ref if facts.source == "hub" else facts.name)
+        ref = facts.ref if facts.source == "hub" else facts.name
+        image = self.image.reference if self.image else ""
+        self.started, changes = launch.launch(start, self.server, ref, image=image)
         endpoint = self.started
         with contextlib.suppress(WizardError):  # while the model loads; if it fails, it is tried again, and reported
             await asyncio.to_thread(gateway.start, self.workspace, self.exposure)

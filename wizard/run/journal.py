@@ -43,8 +43,8 @@ class Journal:
                 tr("Free some space or fix the permissions; completed steps are kept, and `up` resumes from there."),
             ) from error
 
-    def events(self) -> list[Event]:
-        """All events, oldest first; incomplete and foreign lines are skipped."""
+    def events(self, server: str | None = None) -> list[Event]:
+        """All events, or those of ``server``, oldest first; incomplete and foreign lines are skipped."""
         try:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except FileNotFoundError:
@@ -52,10 +52,18 @@ class Journal:
         events: list[Event] = []
         for line in lines:
             try:
-                events.append(read_event(json.loads(line), where=str(self._path)))
+                data = json.loads(line)
+                if server in (None, data.get("server")):
+                    events.append(read_event(data, where=str(self._path)))
             except (ValueError, AttributeError, UsageError):
                 continue
         return events
+
+    def made(self, server: str, name: str) -> tuple[int, int] | None:
+        """The state of the result ``name`` when a step last completed for ``server``; None if none made it."""
+        events = self.events(server)
+        states = (event.made.get(name) for event in reversed(events) if isinstance(event, StepFinished) and event.made)
+        return next((state for state in states if state), None)
 
     def finished(self) -> dict[str, StepFinished]:
         """Step fingerprint → its completion, for every step that was completed and did not fail in a later run."""

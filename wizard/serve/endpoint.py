@@ -33,6 +33,10 @@ class Endpoint:
     remove: tuple[str, ...] = ()
     """Program and arguments that remove its container, if it has one; ``pid`` is the container's client then."""
 
+    image: str = ""
+    """The image of its container, ``REPOSITORY:TAG@sha256:DIGEST`` if it is from a registry; empty without one."""
+    image_id: str = ""
+    """The ID of that image, by which the container is started, and restarted."""
     ref: str = ""
     """The model's ID on the Hub, otherwise its display name: several servers may serve the same model."""
     openai: str | None = None

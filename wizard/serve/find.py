@@ -43,7 +43,7 @@ def _endpoint(data: Any) -> Endpoint:
     endpoint = Endpoint(**{**data, "ports": Ports(**data["ports"]), "remove": tuple(data["remove"])})
     numbers = (endpoint.pid, *astuple(endpoint.ports))
     texts = (endpoint.name, endpoint.model, endpoint.host, endpoint.started, endpoint.log, endpoint.protocol)
-    others = (endpoint.ref, *endpoint.remove)
+    others = (endpoint.ref, endpoint.image, endpoint.image_id, *endpoint.remove)
     optional = (
         text for text in (endpoint.folder, endpoint.url, endpoint.openai, endpoint.openai_key) if text is not None
     )

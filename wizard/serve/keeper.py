@@ -79,7 +79,7 @@ class Keeper:
                 self._note(reason, "restarting")
                 await asyncio.sleep(wait)
                 self._restarts.append(time.monotonic())
-                reason = await self._restarted()
+                reason = await self._restarted(endpoint)
 
     async def _watched(self, endpoint: Endpoint, symptoms: Symptoms) -> tuple[str, bool]:
         """Why the server must be restarted, and whether that is useless; returns when it must."""
@@ -99,19 +99,22 @@ class Keeper:
                 if not reason and time.monotonic() > until:
                     reason = tr("one of its processes exited")
                 if reason:
-                    return redact(reason), bool(lost)
+                    return redact(join("; ", reason, await asyncio.to_thread(symptoms.xid))), bool(lost)
                 if ended.is_set():  # its other threads are still ending
                     await asyncio.sleep(ready.POLL_SECONDS)
 
-    async def _restarted(self) -> str:
-        """Restart the server; why that failed, or empty."""
+    async def _restarted(self, before: Endpoint) -> str:
+        """Restart the server that was at ``before``; why that failed, or empty."""
         actions = [action for step in self.plan.steps for action in step.actions]
         start = next(action for action in actions if isinstance(action, Start))
         seconds = next(action.seconds for action in actions if isinstance(action, Wait))
+        if start.container and before.image_id:
+            start = start.naming(start.container.image, before.image_id)
         facts = self.plan.facts
+        ref = facts.ref if facts.source == "hub" else facts.name
         try:
             await stop_processes(self.server)
-            endpoint, _ = launch(start, self.server, facts.ref if facts.source == "hub" else facts.name)
+            endpoint, _ = launch(start, self.server, ref, image=before.image)
             with contextlib.suppress(WizardError):
                 await asyncio.to_thread(gateway.start, self.server.workspace)
             async with aclosing(ready.wait(endpoint, seconds)) as lines:

@@ -15,8 +15,10 @@ from wizard.serve import find, log_files
 from wizard.serve.endpoint import Endpoint
 
 
-def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint, list[str]]:
+def launch(start: Start, server: ServerFolder, ref: str = "", *, image: str = "") -> tuple[Endpoint, list[str]]:
     """Start the server of the model ``ref``, whose log folder exists; return its endpoint and remarks for the user.
+
+    ``image`` is what `Endpoint.image` says, if ``start`` has an image's ID.
 
     Raises:
         ServerError: TW-S03 if the program cannot be executed.
@@ -54,6 +56,8 @@ def launch(start: Start, server: ServerFolder, ref: str = "") -> tuple[Endpoint,
         started=row.started if row else "",
         log=str(log),
         remove=command.cleanup.remove if command.cleanup else (),
+        image=image,
+        image_id=start.container.image if start.container and image else "",
         ref=ref,
     )
     find.write(server, endpoint)

@@ -1,4 +1,4 @@
-"""What is known of the files that a server serves: the manifests of its models."""
+"""What is known of what a server serves: the manifests of its models, and its image."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from wizard.kernel.language import join, tr
 from wizard.kernel.paths import ServerFolder
 from wizard.kernel.program import command
 from wizard.model import manifest
+from wizard.serve import find
+from wizard.serve.endpoint import Endpoint
 
 
 def manifests(server: ServerFolder) -> list[Path]:
@@ -23,7 +25,9 @@ def manifests(server: ServerFolder) -> list[Path]:
 
 
 def proof(server: ServerFolder) -> str:
-    """What the manifests say, a sentence without its period; empty if there are none. Files are not read."""
+    """What the manifests say, and which image the server was started from, a sentence without its period; empty if
+    neither is known. Files are not read.
+    """
     sentences = []
     for path in manifests(server):
         recorded = manifest.read(path)
@@ -34,7 +38,22 @@ def proof(server: ServerFolder) -> str:
             sentences.append(tr("{name} has changed since it was checked: run {again}", name=altered[0], again=again))
         else:
             sentences.append(recorded.summary())
+    if (endpoint := find.note(server)) and endpoint.image:
+        sentences.append(_image(endpoint))
     return join("; ", *sentences) if sentences else ""
+
+
+def _image(endpoint: Endpoint) -> str:
+    name, _, digest = endpoint.image.partition("@")
+    if digest:
+        return tr("image {name} at digest {digest}", name=name, digest=short(digest))
+    return tr("image {name} with ID {id}, from no registry", name=name, id=short(endpoint.image_id))
+
+
+def short(digest: str) -> str:
+    """A digest or an ID for people, as long as the engines show it."""
+    kind, _, digits = digest.rpartition(":")
+    return f"{kind}:{digits[:12]}"
 
 
 def verify(server: ServerFolder, progress: Callable[[float], None]) -> str:

@@ -18,6 +18,7 @@ from wizard.kernel.units import duration
 from wizard.probe.live import Reading
 from wizard.serve import work
 from wizard.serve.endpoint import Endpoint
+from wizard.serve.kernel_log import KernelLog
 from wizard.serve.status import status
 
 SILENT_S = 60.0
@@ -50,14 +51,17 @@ class Symptoms:
     _progress: tuple[float, work.Work | None] = field(default=(0.0, None), init=False)
     _gpus: dict[int, int] = field(default_factory=dict, init=False)
     _kills: int = field(default=0, init=False)
+    _kernel: KernelLog = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin: everything is well now."""
         self._answered, self._kills = self.clock(), killed_for_memory()
+        self._kernel = KernelLog(self.clock)
 
     def look(self) -> str:
         """Why the server must be restarted, in words; empty if it need not. Blocks for up to 4 s."""
         now = self.clock()
+        self._kernel.read()
         seen = status(self.server)
         if seen.state == "dead":
             return join("; ", seen.why, self.memory())
@@ -66,6 +70,10 @@ class Symptoms:
         if now - self._answered >= SILENT_S:
             return tr("it has not responded for {seconds}", seconds=duration(now - self._answered))
         return self._stalled(now)
+
+    def xid(self) -> str:
+        """What NVIDIA's driver reported of a GPU in the last minutes, in words. Blocks for up to 3 s."""
+        return self._kernel.xid()
 
     def memory(self) -> str:
         """Whether memory ran out meanwhile, in words."""

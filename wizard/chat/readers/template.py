@@ -40,13 +40,16 @@ def prepare(template: str) -> Any:
 
 def answer(
     template: str,
-    do: Literal["render", "apply", "compared"],
+    do: Literal["render", "apply", "compared", "try"],
     messages: Sequence[dict[str, Any]] = (),
     variables: Mapping[str, Any] | None = None,
+    conversations: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """``{"text": …}``, or ``{"names": …}`` for ``compared``.
+    """``{"text": …}``, ``{"names": …}`` for ``compared``, or nothing for ``try``.
 
     ``render`` is ``apply``, and if the template has no system role, the system prompt before the first question.
+    ``try`` renders each of ``conversations`` (``messages`` and other variables): only limits matter, and they are those
+    of a single question.
 
     Raises:
         Exception: Any error of the template.
@@ -55,6 +58,10 @@ def answer(
 
     if do == "compared":
         return {"names": {name: sorted(texts) for name, texts in compared(template).items()}}
+    if do == "try":
+        for each in conversations:
+            _try(template, each)
+        return {}
     try:
         text = apply(template, messages, **(variables or {}))
     except TemplateError:
@@ -66,6 +73,22 @@ def answer(
     if len(text) > LONGEST:
         raise MemoryError
     return {"text": text}
+
+
+def _try(template: str, conversation: dict[str, Any]) -> None:
+    """Render ``conversation``; that the template rejects it does not matter.
+
+    Raises:
+        MemoryError: It takes too much memory.
+    """
+    try:
+        text = apply(template, **conversation)
+    except MemoryError:
+        raise
+    except Exception:
+        return
+    if len(text) > LONGEST:
+        raise MemoryError
 
 
 def compared(template: str) -> Mapping[str, frozenset[str]]:

@@ -16,7 +16,18 @@ from wizard.kernel.language import tr
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import fingerprint
 from wizard.plan.artefacts import IMAGE
-from wizard.plan.plan import LINK_BYTES_PER_S, MADE_FROM, Command, Container, Containers, Done, Estimate, Start, Step
+from wizard.plan.plan import (
+    LINK_BYTES_PER_S,
+    MADE_FROM,
+    Command,
+    Container,
+    Containers,
+    Done,
+    Estimate,
+    Image,
+    Start,
+    Step,
+)
 from wizard.plan.ports import Ports
 from wizard.plan.runtimes.runtime import EXIT_TIMEOUT_S
 
@@ -110,6 +121,7 @@ class Docker:
                 estimate=Estimate(size / LINK_BYTES_PER_S + 1, size, size, unknown=self.image_bytes is None),
                 identity=self.image,
                 writes=(IMAGE,),
+                image=Image(self.engine, self.image),
             ),
         )
 
