@@ -1,7 +1,10 @@
-"""Waiting for processes that are no children: a process that has ended can be read (pidfd, Linux 5.3)."""
+"""Waiting for processes that are no children: a process that has ended can be read (pidfd, Linux 5.3), and so can the
+changes of what it writes (inotify(7)).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 from collections.abc import Iterable, Iterator
@@ -32,6 +35,19 @@ def of_step(workspace: Path, number: int) -> list[proctable.Process]:
     while len(processes := proctable.marked(proctable.STEP_MARK, str(workspace))) < number:
         pass  # the test's own time limit ends it
     return processes
+
+
+@contextmanager
+def changes(folder: Path) -> Iterator[int]:
+    """What can be read once a file has been put into ``folder`` or removed from it."""
+    moved_to, delete = 0x80, 0x200  # sys/inotify.h
+    libc = ctypes.CDLL(None)
+    descriptor = libc.inotify_init1(os.O_CLOEXEC)
+    try:
+        assert libc.inotify_add_watch(descriptor, os.fsencode(folder), moved_to | delete) >= 0
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def over(processes: list[int]) -> bool:

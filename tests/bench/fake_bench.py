@@ -17,7 +17,7 @@ from wizard.bench.bench import Agree, BenchItem
 from wizard.bench.compare import CompareItem
 from wizard.bench.folder import Folder
 from wizard.bench.measured import Interval
-from wizard.bench.opened import earlier
+from wizard.bench.opened import Opened, any_opened, earlier
 from wizard.bench.order import Wanted, load_of
 from wizard.bench.quality.evaluate import QualityItem
 from wizard.bench.quality.perplexity import Files
@@ -155,8 +155,11 @@ class FakeBench:
     def bench_pages(self, folder: Path) -> tuple[Path, ...]:
         return ()
 
-    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]:
+    def benchmarks(self, workspace: Workspace) -> list[Opened]:
         return earlier(workspace)
+
+    def open_report(self, path: Path) -> Opened:
+        return any_opened(path)
 
     def benchmark(self, path: Path) -> tuple[Report, tuple[Run, ...]]:
         return Folder(path).read()

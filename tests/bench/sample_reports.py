@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from tests.bench.sample import LEVELS, REPORT, RUNS, measured
 from wizard.bench.comparison import saved
@@ -10,6 +11,7 @@ from wizard.bench.measured import Interval, Measured
 from wizard.bench.quality.paired import differences, scored
 from wizard.bench.quality.report import Divergence, Item, Perplexity, Quality, Subject, Vote
 from wizard.bench.report import Machine, Target
+from wizard.kernel.values import to_json
 
 TASKS = ("wizard_arithmetic", "wizard_copy", "wizard_facts", "wizard_format")
 
@@ -83,3 +85,22 @@ VOTED = replace(
         for at in range(20)
     ),
 )
+
+
+def keep_each(bench: Path) -> None:
+    """One report of each kind in the folder of a workspace's reports, and two that are not listed."""
+    reports = {
+        "1-quality": QUALITY,
+        "2-perplexity": PERPLEXITY,
+        "3-votes": VOTED,
+        "4-comparison": COMPARISON,
+        "5-tune": replace(COMPARISON, order="search", chosen=0),
+        "6-speed": REPORT,
+        "nothing": replace(REPORT, points=()),
+    }
+    for name, report in reports.items():
+        (bench / name).mkdir(parents=True)
+        made = replace(report, made=f"2026-11-2{name[0]}T12:00:00+00:00" if name[0].isdigit() else report.made)
+        (bench / name / "report.json").write_text(to_json(made))
+    (bench / "damaged").mkdir()
+    (bench / "damaged" / "report.json").write_text('{"kind": "quality"')

@@ -129,6 +129,16 @@ def test_energy_is_power_over_tokens() -> None:
     assert derive.derived([replace(run, samples=unknown)], NONE, TARGET, 8).joules_per_token is None
 
 
+def test_the_highest_memory_counts_of_all_processes_and_of_the_server() -> None:
+    amounts = [(9, None), (20, 5), (18, 7), (19, 6)]
+    samples = tuple(
+        Sample(2.0 + at, gpus=(GpuSample(0, memory_used_bytes=used, server_memory_bytes=own),))
+        for at, (used, own) in enumerate(amounts)
+    )
+    (gpu,) = derive.derived([replace(closed_loop(4, 20), samples=samples)], NONE, TARGET, 8).gpus
+    assert (gpu.memory_used_bytes, gpu.server_memory_bytes) == (20, 7)
+
+
 def test_counters_of_the_server_become_rates_and_gauges_means() -> None:
     run = closed_loop(4, 20)
     samples = tuple(Sample(2.0 + at, server={"tokens_total": 50.0 * at, "running": 2.0 + at % 2}) for at in range(11))

@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.bench.sample import REPORT, RUNS
+from tests.bench.sample_reports import COMPARISON, PERPLEXITY, QUALITY, keep_each
 from wizard.bench import opened as module
 from wizard.bench.dataset import Dataset
 from wizard.bench.folder import Folder
 from wizard.bench.load import Load, Point, ServiceLevel
-from wizard.bench.opened import opened, wanted_again
+from wizard.bench.opened import AnyReport, earlier, opened, wanted_again
 from wizard.bench.order import load_of
 from wizard.kernel.errors import UsageError
+from wizard.kernel.paths import Workspace
 from wizard.kernel.values import to_json
+from wizard.texts.benchmark.offers import report_kind, report_line
 
 
 @pytest.fixture
@@ -83,3 +86,38 @@ def test_the_options_order_the_same_load(load: Load) -> None:
     assert load_of(wanted, None) == load
     assert (wanted.dataset, wanted.isl, wanted.osl) == ("prompts.txt", 200, 100)
     assert (wanted.ttft, wanted.tpot, wanted.api) == (100, 50, "openai")
+
+
+def test_earlier_reports_are_of_every_kind_the_latest_first(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    keep_each(workspace.bench)
+    opened_reports = earlier(workspace)
+    assert [each.folder and each.folder.name for each in opened_reports] == [
+        *("6-speed", "5-tune", "4-comparison", "3-votes", "2-perplexity", "1-quality")
+    ]
+    assert [report_kind(each.report) for each in opened_reports] == [
+        *("Benchmark", "Tuning", "Comparison", "Blind vote", "Perplexity", "Quality")
+    ]
+    assert [report_line(each.report) for each in opened_reports[1:]] == [
+        "2026-11-25 12:00 · sample",
+        "2026-11-24 12:00 · sample, faster",
+        "2026-11-23 12:00 · small, full",
+        "2026-11-22 12:00 · small-q4.gguf",
+        "2026-11-21 12:00 · small, full",
+    ]
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        replace(COMPARISON, reports=tuple(replace(each, points=()) for each in COMPARISON.reports)),
+        replace(QUALITY, subjects=tuple(replace(each, scores=()) for each in QUALITY.subjects)),
+        replace(PERPLEXITY, perplexity=PERPLEXITY.perplexity and replace(PERPLEXITY.perplexity, value=None)),
+    ],
+    ids=["comparison", "quality", "perplexity"],
+)
+def test_reports_without_results_are_not_listed(tmp_path: Path, nothing: AnyReport) -> None:
+    folder = Workspace(tmp_path).bench / "nothing"
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_text(to_json(nothing))
+    assert earlier(Workspace(tmp_path)) == []

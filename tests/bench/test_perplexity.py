@@ -39,10 +39,14 @@ def files(program: str, reference: Path | None = MODEL, text: Path | None = None
 
 
 async def code_of(wanted: Files, folder: Path) -> str:
+    return (await error_of(wanted, folder)).code
+
+
+async def error_of(wanted: Files, folder: Path) -> WizardError:
     async with aclosing(reported(order(), wanted, Folder(folder))) as items:
         with pytest.raises(WizardError) as caught:
             [item async for item in items]
-    return caught.value.code
+    return caught.value
 
 
 async def test_a_file_is_compared_with_its_reference(program: str, tmp_path: Path) -> None:
@@ -166,6 +170,19 @@ async def test_a_program_that_dies_leaves_what_it_printed(
     assert report.partial == "TW-C95"
     assert report.perplexity is not None
     assert report.perplexity.chunks == 1
+
+
+@pytest.mark.parametrize("behavior", ["nan", "nan-later"])
+async def test_predictions_that_are_no_numbers_end_it_at_once(
+    behavior: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figures are means of all chunks so far, so they never become numbers again."""
+    monkeypatch.setenv("FAKE_PERPLEXITY", behavior)
+    error = await error_of(files(program, None if behavior == "nan" else MODEL), tmp_path / "out")
+    assert (error.code, MODEL.name in error.what, "NaN" in error.what) == ("TW-C95", True, True)
+    report = kept(tmp_path / "out")
+    assert report.perplexity is not None
+    assert report.perplexity.chunks == (1 if behavior == "nan" else 3)
 
 
 def test_the_program_is_named_or_on_path(program: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

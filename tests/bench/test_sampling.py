@@ -6,16 +6,20 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import closing
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.probe.fake_driver import FakeDriver, error, readings
 from wizard.bench import sampling
 from wizard.bench.run import Sample
 from wizard.bench.sampling import Watched
+from wizard.kernel.units import GIB
 from wizard.probe.host import GpuProcess
-from wizard.probe.live import GpuReading, Reading
+from wizard.probe.live import GpuReading, Monitor, Reading
 from wizard.probe.load import CpuReading
 
 TRITON = """# HELP nv_inference_request_failure Number of failed inference requests
@@ -83,3 +87,38 @@ async def test_samples_have_the_machine_and_count_others_on_the_gpu(monkeypatch:
     assert (first.gpus[0].power_watts, first.gpus[0].others) == (300.0, 1)
     assert first.gpus[0].throttled == ("HwSlowdown",)
     assert first.generator_cores is not None
+
+
+def holding(pid: int, amount: int | None) -> dict[str, int | None]:
+    return {"pid": pid, "usedGpuMemory": amount}
+
+
+@pytest.mark.parametrize(
+    ("holders", "amount"),
+    [
+        ([holding(os.getpid(), 3 * GIB), holding(1, 5 * GIB)], 3 * GIB),
+        ([holding(os.getpid(), None), holding(1, 5 * GIB)], None),  # NVML_VALUE_NOT_AVAILABLE
+        ([holding(1, 5 * GIB)], None),  # in a container, process IDs may be the host's
+        ([], None),
+        (error(3), None),  # NVML_ERROR_NOT_SUPPORTED
+    ],
+)
+async def test_a_gpu_s_memory_is_told_apart_where_nvml_does(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch, holders: Any, amount: int | None
+) -> None:
+    monkeypatch.setattr(sampling, "EVERY_S", 0.01)
+    data = readings("nvml-h200-x1")
+    data["gpus"][0] |= {"ComputeRunningProcesses": holders, "GraphicsRunningProcesses": []}
+    driver.says(data)
+    sampled: asyncio.Future[Sample] = asyncio.get_running_loop().create_future()
+
+    def add(sample: Sample) -> None:
+        if not sampled.done():
+            sampled.set_result(sample)
+
+    with closing(Monitor()) as monitor:
+        task = asyncio.ensure_future(sampling.watch(Watched(monitor.read, server=os.getpgrp()), os.getpgrp(), add))
+        (gpu,) = (await sampled).gpus
+        task.cancel()
+    assert gpu.server_memory_bytes == amount
+    assert gpu.memory_used_bytes is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from tests.e2e.conftest import Wizard
 from tests.e2e.test_journey import get, is_free
-from tests.processes import opened, over
+from tests.processes import SECONDS, changes, opened, over
 from wizard.kernel import proctable
 from wizard.kernel.paths import ServerFolder
 from wizard.serve import care, find
@@ -24,11 +25,19 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("journey"), pytest.mark.t
 
 
 def cared(server: ServerFolder, **wanted: object) -> care.Care:
-    """What keeps it, once it is as wanted; the test's own time limit ends a wait in vain."""
-    while True:
-        now = care.note(server)
-        if now and all(getattr(now, name) == value for name, value in wanted.items()):
-            return now
+    """What keeps it, once it is as wanted; fails if that process ends before."""
+    with changes(server.root) as changed:
+        while True:
+            alive = care.running(server)
+            now = care.note(server)
+            if now and all(getattr(now, name) == value for name, value in wanted.items()):
+                return now
+            assert alive, f"it is kept no more: {now}"
+            with opened([alive.pid]) as processes:
+                ready, _, _ = select.select([changed, *processes], [], [], SECONDS)
+            assert ready, f"it has noted nothing for {SECONDS} s: {now}"
+            if changed in ready:
+                os.read(changed, 1 << 12)
 
 
 def answer(endpoint: dict[str, Any]) -> str:

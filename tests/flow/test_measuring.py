@@ -9,6 +9,7 @@ import pytest
 from tests.bench.test_values import example
 from tests.flow.test_walk import ENDPOINT, PLAN, Walk
 from tests.values import CPU_HOST
+from wizard.bench.opened import Opened
 from wizard.bench.order import Wanted
 from wizard.catalog.workshops import Workshop
 from wizard.chat.conversation import Conversation
@@ -21,7 +22,7 @@ from wizard.kernel.values import to_json
 
 WANTED = Wanted(concurrency=(1, 4), seconds=8.0, ttft=200.0)
 FOLDER = "/ws/bench/demo-1"
-READ = {"ReadReport": (example(), ())}
+READ = {"ReadReport": Opened(example())}
 DIED = ServerError("TW-C65", "the server stopped answering", "Look at its log.")
 DAMAGED = UsageError("TW-K02", "it is damaged", "Choose another one.")
 
@@ -49,7 +50,7 @@ def test_questions_measure_show_the_report_and_ask_again() -> None:
     walk(WANTED)
     assert walk.done[-2:] == [effects.Measure(ENDPOINT, WANTED), effects.ReadReport(FOLDER)]
     assert walk.asks == "report"
-    assert walk.following.options == READ["ReadReport"]  # type: ignore[union-attr]
+    assert walk.following.options == (READ["ReadReport"],)  # type: ignore[union-attr]
     walk()
     assert (walk.asks, walk.state.wanted) == ("bench", WANTED)
     assert walk().following == Finished()

@@ -151,6 +151,20 @@ def test_a_server_that_runs_is_offered_unless_a_model_or_another_machine_is_name
     assert "Look" not in Walk(State(hardware="cpu"))(None).kinds()
 
 
+def test_a_build_that_runs_is_offered_and_its_end_leads_to_the_chat_or_to_what_now() -> None:
+    walk = Walk(State(), Look=[[PLAN, ENDPOINT]], FollowBuild=ENDPOINT)(None)
+    assert (walk.asks, walk.following.options) == ("welcome", (PLAN, ENDPOINT))  # type: ignore[union-attr]
+    assert walk(Watch(PLAN)).asks == "chat"
+    assert walk.done[-1] == effects.FollowBuild(PLAN)
+    failed = Walk(State(), Look=[[PLAN]], FollowBuild=ERROR)(None)(Watch(PLAN))
+    assert (failed.asks, failed.error) == ("build", "TW-S03")
+    assert failed("again").done[-1] == effects.RunPlan(PLAN)
+    assert failed.asks == "chat"
+    setup = Walk(State(), Look=[[PLAN]], FollowBuild=ERROR)(None)(Watch(PLAN)).back("advice")
+    assert setup.asks == "advice"
+    assert setup(CHOICE).done[-1] == effects.MakePlan(CPU_HOST, PLAN.facts, CHOICE, PLAN.name, None)
+
+
 def test_screens_look_for_themselves_and_come_back_in_the_order_in_which_they_were_shown() -> None:
     walk = to_review(Walk(screens()))
     assert (walk.asks, walk.kinds()) == ("review", ["Recipe"])

@@ -121,7 +121,8 @@ def vllm_serve(journey: Journey, clock: Clock) -> Iterator[int]:
         while not healthy(port):
             if process.poll() is not None:
                 raise RuntimeError(f"vllm serve ended with {process.returncode}: {tail(log)}")
-            time.sleep(min(0.25, clock.left(30)))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(min(0.25, clock.left(30)))
         print(f"vllm serve is ready, {clock.left():.0f} s are left", flush=True)
         yield port
     finally:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +91,12 @@ def _killed(journey: Journey, endpoint: dict[str, Any]) -> dict[str, Any]:
     gpus, pid = min(pids.items(), key=lambda engine: int(engine[0]))
     began = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    until(journey, lambda: [each.state for each in seen(endpoint)] == [0, 1])
+    until(journey, endpoint, lambda: [each.state for each in seen(endpoint)] == [0, 1])
     words = journey.wizard("chat", "replicas", "--max-tokens", "16", "-m", "What is Triton?", name="replicas-chat")
     journey.check("replicas: the other one answers", bool(words.strip()))
     (status,) = (each for each in journey.json("status", name="replicas-status") if each["name"] == "replicas")
     journey.check("replicas: status counts them", "1 of 2" in status["detail"], status["detail"])
-    until(journey, lambda: [each.state for each in seen(endpoint)] == [1, 1])
+    until(journey, endpoint, lambda: [each.state for each in seen(endpoint)] == [1, 1])
     seconds = time.monotonic() - began
     now = engines(marked(server))
     restarts = [each.restarts for each in seen(endpoint)]
@@ -116,13 +117,18 @@ def seen(endpoint: dict[str, Any]) -> tuple[Replica, ...]:
         return parsed(reply.read().decode(), endpoint["model"])
 
 
-def until(journey: Journey, holds: Any) -> None:
-    """Wait for ``holds``, at most as long as a command may take."""
+def until(journey: Journey, endpoint: dict[str, Any], holds: Callable[[], bool]) -> None:
+    """Wait for ``holds``, at most as long as a command may take, and only while the server's process is there."""
     limit = time.monotonic() + journey.given.limit
-    while not holds():
-        if time.monotonic() > limit:
-            raise RuntimeError(f"not within {journey.given.limit} s")
-        time.sleep(0.1)
+    process = os.pidfd_open(endpoint["pid"])
+    try:
+        while not holds():
+            if time.monotonic() > limit:
+                raise RuntimeError(f"not within {journey.given.limit} s")
+            if select.select([process], [], [], 0.1)[0]:
+                raise RuntimeError(f"the server's process {endpoint['pid']} exited")
+    finally:
+        os.close(process)
 
 
 @contextlib.contextmanager

@@ -46,7 +46,8 @@ class FakeHub:
 
     ``accounts`` has the account of each token; the gated repositories in ``closed_to_all`` admit none.
 
-    With ``half`` the storage stops in the middle of a file and sets ``at_half``. ``trouble`` is an HTTP status that
+    The storage never answers for the files in ``held``. With ``half`` it stops in the middle of a file and sets
+    ``at_half``. ``trouble`` is an HTTP status that
     every request gets, ``silent`` (accepts, never answers), ``drip`` (sends a byte now and then for ever) or
     ``foreign`` (HTML, as from a captive portal).
     """
@@ -56,6 +57,7 @@ class FakeHub:
         self.trouble = trouble
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.closing = threading.Event()
+        self.held: set[str] = set()
         self.half = False
         self.cuts: list[int] = []
         self.on_cut: Callable[[], None] = lambda: None
@@ -135,7 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/(.+?)/(.+)", path):
             self.file(match[1], match[2], match[3])
         elif match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
-            self.storage(self.fake.stored.get(match[2], self.fake.repos[match[1]].files[match[2]]))
+            if match[2] in self.fake.held:
+                self.fail("silent")
+            else:
+                self.storage(self.fake.stored.get(match[2], self.fake.repos[match[1]].files[match[2]]))
         else:
             self.send(200, b"hub")
 

@@ -103,7 +103,7 @@ class FakeJourney(FakeBench):
         notes: A folder where clean-up leaves a file, so that another process can see that it happened.
         run: ``ready``; ``hang`` in the second step until it is stopped; ``fail`` the first time.
         chat: ``answer``; ``fail`` in the middle of it; the server is ``down``, or ``moved`` to another port.
-        running: ``no``; ``demo`` runs already; ``ollama``, another program's server, does.
+        running: ``no``; ``demo`` runs already; ``ollama``, another program's server, does; demo is in a ``build``.
     """
 
     def __init__(self, notes: Path, *, run: str = "ready", chat: str = "answer", running: str = "no") -> None:
@@ -273,12 +273,16 @@ class FakeJourney(FakeBench):
         yield Ready(replace(ENDPOINT, name=plan.name, model=plan.name), 0.8)
 
     def building(self, workspace: Workspace) -> Build | None:
-        return None
+        return Build("demo", os.getpid(), "", "", 0.0) if self.serves == "build" else None
+
+    def earlier_plan(self, workspace: Workspace, name: str) -> Plan | None:
+        return self.plan(CPU_HOST, GGUF, CHOICE, workspace, name=name)
 
     def attach(
         self, workspace: Workspace, name: str | None = None, *, leaving: threading.Event
     ) -> AsyncGenerator[Event, None]:
-        raise NotImplementedError
+        assert leaving.is_set()
+        return self.run(self.plan(CPU_HOST, GGUF, CHOICE, workspace, name=name))
 
     def statuses(self, workspace: Workspace) -> list[Status]:
         ready = Status("demo", "ready", ENDPOINT, "http://127.0.0.1:8000")

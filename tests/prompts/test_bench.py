@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.bench.fake_bench import BENCHMARK
+from tests.bench.sample_reports import keep_each
 from tests.prompts.fake_journey import ENDPOINT, FakeJourney
 from tests.prompts.terminal import ADVICE, CTRL_C, CTRL_D, DOWN, ENTER, MODEL, PLAN, Flow, Terminal
 from wizard.bench.bench import BenchItem
@@ -108,6 +109,26 @@ def test_a_server_is_measured_after_the_chat_and_the_report_is_read_again(flow: 
     terminal.sees("What now?")
     terminal.types(ENTER)
     assert terminal.ends() == 0
+
+
+def test_reports_of_every_kind_can_be_opened(
+    journey: Journeying, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep_each(workspace.bench)
+    titles = {
+        "Benchmark: 2026-11-26 12:00 · sample · ": "Benchmark of example/Sample-8B",
+        "Tuning: 2026-11-25 12:00 · sample": "Settings of sample",
+        "Comparison: 2026-11-24 12:00 · sample, faster": "Comparison of sample, faster",
+        "Blind vote: 2026-11-23 12:00 · small, full": "Quality of small and full",
+        "Perplexity: 2026-11-22 12:00 · small-q4.gguf": "Quality of small-q4.gguf",
+        "Quality: 2026-11-21 12:00 · small, full": "Quality of small and full",
+    }
+    for row, title in titles.items():
+        folder, _ = asked(journey, workspace, "Open", row)
+        Bench(journey, workspace, FakeAsk()).shown(journey.open_report(Path(folder)))
+        shown = capsys.readouterr().out
+        assert shown.strip().startswith(title)
+        assert "".join(f"{folder}/report.json".split()) in "".join(shown.split())
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.prompts.fake_journey import MEASUREMENT, FakeJourney
-from tests.prompts.terminal import ADVICE, CTRL_D, ENTER, MODEL, PLAN, UP, Flow, Terminal
+from tests.prompts.terminal import ADVICE, CTRL_C, CTRL_D, ENTER, MODEL, PLAN, UP, Flow, Terminal
 from tests.values import CHOICE, CPU_HOST
 from wizard.advise.advice import Advice
 from wizard.doctor.finding import failed, passed, warned
+from wizard.kernel.errors import CancelledError
 from wizard.kernel.paths import Workspace
 from wizard.kernel.program import command
 from wizard.kernel.values import from_json
@@ -306,6 +307,28 @@ def test_a_server_that_runs_is_offered_first(flow: Flow) -> None:
     terminal.sees("> ")
     terminal.says_bye(CTRL_D)
     assert terminal.ends() == 0
+
+
+def test_a_build_that_runs_is_offered_first_and_leads_to_the_chat(flow: Flow) -> None:
+    terminal = flow("running=build")
+    terminal.sees("See the progress of demo")
+    terminal.types(ENTER)
+    terminal.sees("Ctrl-C leaves this view, and the build continues.")
+    terminal.sees("Step 1 of 2")
+    terminal.sees("Ask demo anything.")
+    terminal.sees("> ")
+    terminal.says_bye(CTRL_D)
+    assert terminal.ends() == 0
+
+
+def test_leaving_the_view_of_a_build_says_that_it_continues(flow: Flow) -> None:
+    terminal = flow("running=build", "run=hang")
+    terminal.sees("See the progress of demo")
+    terminal.types(ENTER)
+    terminal.sees("Step 2 of 2")
+    terminal.types(CTRL_C)
+    terminal.sees("TW-R102: you left the view; the build of demo continues")
+    assert terminal.ends() == CancelledError.exit_code
 
 
 def test_a_server_of_another_program_is_offered_and_not_stopped_by_the_wizard(flow: Flow) -> None:

@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from tests.bench.fake_bench import BENCHMARK
 from tests.bench.installed import install
+from tests.bench.sample_reports import keep_each
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.walking import StillApp, screen, shown, to_chat, wait_for
 from wizard import journey
@@ -154,7 +155,7 @@ async def test_from_the_chat_to_the_report_and_back(workspace: Workspace, size: 
         bench = await screen(pilot, BenchScreen)
         await wait_for(pilot, lambda: bench.view.reports)
         await pilot.pause()
-        assert "Report" in text(app)
+        assert "Benchmark  " in text(app)
         await pilot.press("up", "enter")  # the last row: the report
         await screen(pilot, ReportScreen)
         await pilot.press("escape")
@@ -257,7 +258,7 @@ async def test_a_machine_that_cannot_measure_shows_why_and_leads_back_to_the_cha
     async with app.run_test(size=size) as pilot:
         bench = await to_bench(pilot)
         assert "TW-C61" in text(app)
-        assert "Report" in text(app)  # earlier reports can be read
+        assert "Open the report" in text(app)  # earlier reports can be read
         assert bench.query_one(Picker).option_count == 1
         await pilot.press("enter")
         await screen(pilot, ReportScreen)
@@ -265,6 +266,28 @@ async def test_a_machine_that_cannot_measure_shows_why_and_leads_back_to_the_cha
         await screen(pilot, BenchScreen)
         await pilot.press("escape")
         await screen(pilot, ChatScreen)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_reports_of_every_kind_are_listed_and_opened(workspace: Workspace, size: tuple[int, int]) -> None:
+    keep_each(workspace.bench)
+    app = opened(workspace)
+    async with app.run_test(size=size) as pilot:
+        bench = await to_bench(pilot)
+        rows = [str(each.prompt)[2:].split("  ") for each in bench.query_one(Picker).options][2:]
+        kinds = ["Benchmark", "Tuning", "Comparison", "Blind vote", "Perplexity", "Quality"]
+        assert [row[0] for row in rows] == kinds
+        assert " ".join(rows[2][1].split()) == "2026-11-24 12:00 · sample, faster"
+        titles = ["Benchmark of example/Sample-8B", "Settings of sample", "Comparison of sample"]
+        for down, title in enumerate([*titles, *["Quality of small"] * 3], 2):
+            await pilot.press(*["down"] * down, "enter")
+            report = await screen(pilot, ReportScreen)
+            assert str(report.query_one(".heading", Static).render()).startswith(title)
+            assert report.check_action("vote", ()) is (kinds[down - 2] in ("Comparison", "Blind vote", "Quality"))
+            await pilot.press("escape")
+            bench = await screen(pilot, BenchScreen)
+            await wait_for(pilot, lambda: bench.view.offers and bench.view.reports)  # noqa: B023
+            await pilot.pause()
 
 
 async def test_the_installation_is_confirmed_and_its_error_leads_back(workspace: Workspace) -> None:

@@ -152,6 +152,7 @@ def _use(index: int, samples: Sequence[Sample]) -> GpuUse:
         max((gpu.memory_used_bytes for gpu in seen if gpu.memory_used_bytes is not None), default=None),
         average(lambda gpu: gpu.sm_clock_mhz),
         average(lambda gpu: gpu.utilization),
+        max((gpu.server_memory_bytes for gpu in seen if gpu.server_memory_bytes is not None), default=None),
     )
 
 

@@ -49,13 +49,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """A GPU during the runs: means, and the highest memory in use; None: unknown."""
+    """A GPU during the runs: means, and the most memory that all processes and the server's used. None: unknown."""
 
     index: int
     power_watts: float | None = None
     memory_used_bytes: int | None = None
     sm_clock_mhz: float | None = None
     utilization: float | None = None
+    server_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

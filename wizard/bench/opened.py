@@ -99,13 +99,22 @@ def wanted_again(report: Report) -> Wanted:
     )
 
 
-def earlier(workspace: Workspace) -> list[tuple[Path, Report]]:
-    """The folders of the workspace's benchmarks with their reports, the latest first, without those that cannot be read
-    or have no results.
+def earlier(workspace: Workspace) -> list[Opened]:
+    """The workspace's reports without their runs, the latest first, without those that cannot be read or have no
+    results.
     """
-    reports: list[tuple[Path, Report]] = []
+    reports: list[Opened] = []
     for path in workspace.bench.glob(f"*/{REPORT}"):
         with suppress(WizardError, OSError):
-            report = read(path.read_bytes(), where=str(path))
-            reports += [(path.parent, report)] if report.points else []
-    return sorted(reports, key=lambda each: each[1].made, reverse=True)
+            report = read_comparison(path) or quality_opened(path) or read(path.read_bytes(), where=str(path))
+            reports += [Opened(report, (), path.parent)] if _has_results(report) else []
+    return sorted(reports, key=lambda each: each.report.made, reverse=True)
+
+
+def _has_results(report: AnyReport) -> bool:
+    if isinstance(report, Comparison):
+        return any(each.points for each in report.reports)
+    if isinstance(report, Quality):
+        measured = report.perplexity and report.perplexity.value
+        return bool(measured or report.votes or any(subject.scores for subject in report.subjects))
+    return bool(report.points)

@@ -53,6 +53,8 @@ class GpuSample:
     """Why its clocks are reduced, as NVML names the reasons; empty if they are not, or if it is unknown."""
     others: int = 0
     """Processes on it that do not belong to the server."""
+    server_memory_bytes: int | None = None
+    """Of the memory in use, that of the server's processes; None if NVML does not tell it apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,15 @@ def _gpu(reading: GpuReading, mine: set[int] | None) -> GpuSample:
         temperature_c=reading.temperature_c,
         throttled=reading.clocks_reduced,
         others=len(others),
+        server_memory_bytes=_held(reading, mine or set()),
     )
+
+
+def _held(reading: GpuReading, mine: set[int]) -> int | None:
+    """Memory of the processes ``mine`` on a GPU; None if NVML does not list them, or not with their memory."""
+    amounts = [each.used_bytes for each in reading.processes if each.pid in mine]
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
 
 
 async def metrics(watched: Watched) -> dict[str, float]:

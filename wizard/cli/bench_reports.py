@@ -70,17 +70,11 @@ def _pages(opened: Opened) -> tuple[Path, ...]:
 
 
 def _text(report: AnyReport, *, listed: bool) -> str:
-    from wizard.bench.comparison import Comparison
-    from wizard.bench.quality.report import Quality
     from wizard.kernel.text import is_terminal
     from wizard.prompts.speech import columns
-    from wizard.texts.benchmark import quality, terminal
+    from wizard.texts.benchmark.views import text
 
-    if isinstance(report, Comparison):
-        return terminal.comparison_text(report, columns(), listed=listed)
-    if isinstance(report, Quality):
-        return quality.text(report, columns(), listed=listed)
-    return terminal.text(report, columns(), bars=is_terminal(sys.stdout), listed=listed)
+    return text(report, columns(), bars=is_terminal(sys.stdout), listed=listed)
 
 
 def _full_screen(arguments: argparse.Namespace) -> bool:

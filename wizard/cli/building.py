@@ -41,6 +41,7 @@ def carry_out(
     """
     from wizard import journey
     from wizard.prompts.value_text import step_explanations
+    from wizard.run.build import left
 
     leaving = window() if outlives else None
     overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
@@ -58,7 +59,7 @@ def carry_out(
     if whole:
         return
     if leaving is not None and leaving.is_set():
-        raise _left(plan.name)
+        raise left(plan.name)
     raise CancelledError(
         "TW-U07",
         tr("stopped; completed steps are kept"),
@@ -82,14 +83,6 @@ def continues(arguments: argparse.Namespace) -> str:
         (tr("Stop it:"), command_line(arguments, "cancel")),
     )
     return f"{tr('If you close this window, the build continues.')}\n{table(commands)}\n"
-
-
-def _left(name: str) -> CancelledError:
-    return CancelledError(
-        "TW-R102",
-        tr("you left the view; the build of {name} continues", name=name),
-        tr("Watch it with `triton-wizard attach`, or stop it with `triton-wizard cancel`."),
-    )
 
 
 def _shown(
@@ -192,6 +185,7 @@ def attach(arguments: argparse.Namespace) -> int:
 
 def _watch(build: Build, arguments: argparse.Namespace) -> None:
     from wizard import journey
+    from wizard.run.build import left
 
     leaving = threading.Event()
     leaving.set()  # leaving this view never stops the build
@@ -207,7 +201,7 @@ def _watch(build: Build, arguments: argparse.Namespace) -> None:
     events = journey.attach(workspace_of(arguments), build.name, leaving=leaving)
     try:
         if not _shown(events, arguments, leaving, ""):
-            raise _left(build.name)
+            raise left(build.name)
     except WizardError as error:
         plan = journey.earlier_plan(workspace_of(arguments), build.name)
         if plan is None or not fixed(error, plan, arguments):

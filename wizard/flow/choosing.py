@@ -30,6 +30,15 @@ def _resume(state: State, plan: Plan) -> Move:
     return state, Do(effects.Recipe(plan.facts.ref))
 
 
+def _watch(state: State, plan: Plan) -> Move:
+    """Show a build that is running; a screen does that itself."""
+    if state.manner == "screens":
+        return go(replace(state, plan=plan), "build")
+    state = replace(started(state, plan.facts.ref), at="build", server={"name": plan.name})
+    state = replace(state, facts=plan.facts, choice=plan.choice, plan=plan)
+    return state, Do(effects.FollowBuild(plan))
+
+
 # -- welcome, machine --------------------------------------------------------------------------------------------------
 
 
@@ -44,7 +53,7 @@ def welcomed(state: State, answer: Answer) -> Move:
     if isinstance(selection, Resume):
         return _resume(state, selection.plan)
     if isinstance(selection, Watch):
-        return go(replace(state, plan=selection.plan), "build")
+        return _watch(state, selection.plan)
     if isinstance(selection, Talk):
         return talk(state, selection.endpoint)
     if selection == "recipes":
@@ -83,7 +92,7 @@ def machine_seen(state: State, answer: Answer) -> Move:
 
 
 def _after_machine(state: State) -> Move:
-    """Continue after the machine; offers a running server if no welcome did."""
+    """Continue after the machine; offers what is running if no welcome did."""
     if state.resumed is not None:
         return _resume(state, state.resumed)
     if state.manner == "questions" and not state.hardware and not ref(state):
@@ -92,7 +101,7 @@ def _after_machine(state: State) -> Move:
 
 
 def looked(state: State, outcome: Outcome) -> Move:
-    """Offer running servers before a model is chosen."""
+    """Offer a running build and running servers before a model is chosen."""
     if isinstance(outcome.value, WizardError):
         return state, Finished(outcome.value)
     if not outcome.value:

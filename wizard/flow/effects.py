@@ -23,7 +23,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Find running servers: a list of `Endpoint`, and of `wizard.chat.nearby.Nearby` for those of other programs."""
+    """Find what is running: a list of the `Plan` of a build, `Endpoint`, and `wizard.chat.nearby.Nearby` for servers of
+    other programs.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,13 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowBuild:
+    """Show the events of the build of ``plan``, which is running elsewhere: the `Endpoint` that is ready."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """Load the plan that the server ``name`` was created from, or None."""
 
@@ -111,12 +120,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ReadReport:
-    """Read the report in ``folder``: a `wizard.bench.report.Report` and its runs."""
+    """Read the report in ``folder``: a `wizard.bench.opened.Opened`."""
 
     folder: str
 
 
 Effect: TypeAlias = (
-    "Probe | Look | Suggest | Inspect | FindGguf | Recipe | Advise | MakePlan | RunPlan | Recall | Find | Measure | "
-    "ReadReport"
+    "Probe | Look | Suggest | Inspect | FindGguf | Recipe | Advise | MakePlan | RunPlan | FollowBuild | Recall | "
+    "Find | Measure | ReadReport"
 )

@@ -64,7 +64,7 @@ def report_read(state: State, outcome: Outcome) -> Move:
     """Show it, or why it cannot be read."""
     if isinstance(outcome.value, WizardError):
         return ask(replace(state, at="bench"), outcome.value)
-    return ask(state, options=outcome.value)
+    return ask(state, options=(outcome.value,))
 
 
 def report_seen(state: State, _answer: Answer) -> Move:

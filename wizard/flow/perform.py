@@ -33,7 +33,7 @@ TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
 
 def perform(journey: JourneyPort, workspace: Workspace, effect: Effect) -> Outcome:
     """Perform ``effect`` (blocking; see `wizard.journey` for how long), except those whose events an interface shows:
-    `RunPlan` and `Measure`.
+    `RunPlan`, `FollowBuild` and `Measure`.
     """
     try:
         return Outcome(effect, PERFORMERS[type(effect)](journey, workspace, effect))
@@ -70,12 +70,15 @@ def ready(journey: JourneyPort, workspace: Workspace) -> list[Endpoint]:
     return [status.endpoint for status in statuses if status.endpoint and status.state == "ready"]
 
 
-def _look(journey: JourneyPort, workspace: Workspace) -> list[Endpoint | Nearby]:
+def _look(journey: JourneyPort, workspace: Workspace) -> list[Plan | Endpoint | Nearby]:
+    build = journey.building(workspace)
+    plan = journey.earlier_plan(workspace, build.name) if build and not build.ending else None
     here = ready(journey, workspace)
     others: list[Nearby] = []
     with suppress(WizardError):  # a damaged table of ports is no reason to stop
         others = journey.nearby(here)
-    return [*here, *others]
+    built = [plan] if plan else []
+    return [*built, *(each for each in here if not plan or each.name != plan.name), *others]
 
 
 def running(journey: JourneyPort, workspace: Workspace, name: str) -> Endpoint | None:
@@ -158,6 +161,6 @@ PERFORMERS: Mapping[type, Callable[[JourneyPort, Workspace, Any], Any]] = {
     ),
     effects.Recall: lambda journey, workspace, it: journey.earlier_plan(workspace, it.name),
     effects.Find: lambda journey, workspace, it: running(journey, workspace, it.name),
-    effects.ReadReport: lambda journey, _, it: journey.benchmark(Path(it.folder)),
+    effects.ReadReport: lambda journey, _, it: journey.open_report(Path(it.folder)),
 }
 """Effect type → the journey function that performs it."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wizard.advise.pareto import Front
     from wizard.bench.bench import Agree, BenchItem
     from wizard.bench.compare import CompareItem
+    from wizard.bench.opened import Opened
     from wizard.bench.order import Wanted
     from wizard.bench.quality.evaluate import QualityItem
     from wizard.bench.quality.perplexity import Files
@@ -225,7 +226,9 @@ class JourneyPort(Protocol):
 
     def bench_pages(self, folder: Path) -> tuple[Path, ...]: ...  # noqa: D102
 
-    def benchmarks(self, workspace: Workspace) -> list[tuple[Path, Report]]: ...  # noqa: D102
+    def open_report(self, path: Path) -> Opened: ...  # noqa: D102
+
+    def benchmarks(self, workspace: Workspace) -> list[Opened]: ...  # noqa: D102
 
     def quality_report(self, path: Path) -> Quality | None: ...  # noqa: D102
 

@@ -100,8 +100,8 @@ class Ask:
     Attributes:
         stage: The stage to ask about.
         error: The error that just occurred.
-        options: Models (`wizard.plan.offers.Suggestion`) or servers (see `wizard.flow.effects.Look`) to choose from,
-            if any were looked for; a report and its runs.
+        options: Models (`wizard.plan.offers.Suggestion`) or what is running (see `wizard.flow.effects.Look`) to choose
+            from, if any were looked for; a report.
         take: Whether to accept the named model as if the user had confirmed it.
     """
 

@@ -69,7 +69,7 @@ class Voting:
         names = [each.name if each.url is None else each.url for each in (self.first, self.second)]
         again = command("bench", "--quality", "--vote", *names, "--out", str(folder), workspace=self.workspace)
         servers = (self.first, self.second)
-        return self.journey.ballots(self.workspace, servers, prompts_of("generated"), folder, again, 0)
+        return self.journey.ballots(self.workspace, servers, prompts_of(), folder, again, 0)
 
 
 def named(report: AnyReport) -> tuple[Target, ...]:

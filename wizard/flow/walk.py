@@ -92,6 +92,7 @@ OUTCOMES: Mapping[type, Callable[[State, Outcome], Move]] = {
     effects.Advise: choosing.advised,
     effects.MakePlan: serving.planned,
     effects.RunPlan: serving.plan_run,
+    effects.FollowBuild: serving.plan_run,
     effects.Recall: serving.recalled,
     effects.Find: serving.restarted,
     effects.Measure: measuring.measured,

@@ -293,8 +293,8 @@ def open_report(path: Path) -> Opened:
     return any_opened(path)
 
 
-def benchmarks(workspace: Workspace) -> list[tuple[Path, BenchReport]]:
-    """The folders of the workspace's benchmarks with their reports, the latest first, without damaged ones."""
+def benchmarks(workspace: Workspace) -> list[Opened]:
+    """The workspace's reports of every kind without their runs, the latest first, without damaged ones."""
     from wizard.bench.opened import earlier
 
     return earlier(workspace)

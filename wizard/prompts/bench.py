@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import aclosing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from wizard.bench.bench import LONG_S, Outlook, expected
+from wizard.bench.folder import REPORT
 from wizard.bench.measured import Measured
+from wizard.bench.opened import Opened
 from wizard.bench.order import Wanted, folder_of
 from wizard.bench.questions import QUESTIONS, answers_of, conflict, wanted_of
 from wizard.bench.report import Report
@@ -26,7 +27,7 @@ from wizard.prompts.question_input import forget_typed
 from wizard.prompts.run import LEAVING
 from wizard.prompts.speech import columns, say
 from wizard.texts.benchmark import offers as texts
-from wizard.texts.benchmark import terminal
+from wizard.texts.benchmark import views
 
 if TYPE_CHECKING:
     from wizard.bench.load import Load
@@ -110,9 +111,12 @@ class Bench:
             self._say_error(problem[1])
             given = {name: value for name, value in answers.items() if name not in ("concurrency", "request_rate")}
 
-    def _report(self, reports: list[tuple[Path, Report]]) -> str:
+    def _report(self, reports: list[Opened]) -> str:
         """The folder of a report; empty if the user chooses none."""
-        options = [(texts.report_line(report), str(folder)) for folder, report in reports]
+        options = [
+            (f"{texts.report_kind(each.report)}: {texts.report_line(each.report)}", str(each.folder))
+            for each in reports
+        ]
         return self._ask.choose(tr("Which report?"), [*options, (tr("None of these"), "")])
 
     def _agreed(self, offer: Offer, offered: Offers) -> Wanted | None:
@@ -171,10 +175,12 @@ class Bench:
             self._say_error(error)
         return Outcome(effect, str(folder) if measured else error)
 
-    def shown(self, report: Report, folder: str) -> Answer:
-        """Print a report and where it is."""
-        print(f"\n{terminal.text(report, columns(), listed=True)}\n", flush=True)
-        say(tr("Report: {path}", path=Path(folder) / "report.html"))
+    def shown(self, opened: Opened) -> Answer:
+        """Print a report and where its page is; a vote that is not complete has none."""
+        print(f"\n{views.text(opened.report, columns(), listed=True)}\n", flush=True)
+        if opened.folder:
+            page = opened.folder / "report.html"
+            say(tr("Report: {path}", path=page if page.is_file() else opened.folder / REPORT))
         return Answer()
 
     def _say_error(self, error: WizardError) -> None:

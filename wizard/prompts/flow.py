@@ -16,7 +16,7 @@ from wizard.flow.perform import front, perform
 from wizard.flow.perform import running as running_now
 from wizard.flow.port import JourneyPort
 from wizard.flow.session import keeps_chats
-from wizard.flow.values import Answer, Ask, Back, Do, Finished, Measure, Outcome, Serve, State, Talk
+from wizard.flow.values import Answer, Ask, Back, Do, Finished, Measure, Outcome, Serve, State, Talk, Watch
 from wizard.flow.walk import begin, step
 from wizard.kernel.errors import CancelledError, WizardError
 from wizard.kernel.language import tr
@@ -136,7 +136,7 @@ class Flow:
     def _perform(self, do: Do) -> Outcome:
         if do.error is not None:
             self._say(str(do.error))
-        if isinstance(do.effect, effects.RunPlan):
+        if isinstance(do.effect, (effects.RunPlan, effects.FollowBuild)):
             plan, shown = do.effect.plan, self.explain
             return self._run.carry(
                 do.effect, value_text.step_explanations(plan, self.state.workshop, value_text.aloud) if shown else None
@@ -175,8 +175,8 @@ class Flow:
         return Answer()
 
     def _welcome(self, ask: Ask) -> Answer:
-        """The running server that the user wants to chat with, or another entry."""
-        options: list[tuple[str, Talk | Serve]] = [(text, Talk(first)) for text, first in map(running, ask.options)]
+        """The running build or server that the user wants to see, or another entry."""
+        options: list[tuple[str, Watch | Talk | Serve]] = [*map(running, ask.options)]
         options.append((tr("Set up another model (running servers are not affected)"), Serve()))
         return Answer(self.ask.choose(tr("What do you want to do?"), options))
 
@@ -286,4 +286,4 @@ class Flow:
         return self._measuring.asked(there(self.state.endpoint), self.state.wanted, ask.error)
 
     def _report(self, ask: Ask) -> Answer:
-        return self._measuring.shown(ask.options[0], self.state.report)
+        return self._measuring.shown(ask.options[0])

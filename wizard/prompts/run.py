@@ -10,7 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from wizard.flow.effects import RunPlan
+from wizard.flow.effects import FollowBuild, RunPlan
 from wizard.flow.port import JourneyPort
 from wizard.flow.values import Answer, Back, Outcome, Redo, Skip
 from wizard.kernel.errors import UsageError, WizardError
@@ -25,6 +25,7 @@ from wizard.prompts.event_printer import EventPrinter
 from wizard.prompts.interrupt import until_stopped
 from wizard.prompts.question_input import forget_typed
 from wizard.prompts.speech import say, say_command
+from wizard.run.build import left
 from wizard.run.diagnose import CommandError
 from wizard.run.events import Ready, StepFinished
 from wizard.run.fix import Fix, fix_of
@@ -52,22 +53,28 @@ class Run:
         self._failed = ""
         """Id of the step that failed last."""
 
-    def carry(self, effect: RunPlan, explanation: Callable[[str], str] | None) -> Outcome:
-        """Run the plan; ``explanation`` returns the explanation of a step ID, if explanations are on.
+    def carry(self, effect: RunPlan | FollowBuild, explanation: Callable[[str], str] | None) -> Outcome:
+        """Run the plan, or show its build; ``explanation`` returns the explanation of a step ID, if they are on.
 
         Raises:
             KeyboardInterrupt: The user stopped it; the step is stopped with all its processes.
+            CancelledError: TW-R102 if the user left the view of a build.
         """
         printer = EventPrinter(sys.stdout, explanation=explanation, aloud=True)
         ready: list[Endpoint] = []
         leaving = threading.Event()
-        watch = command("attach", workspace=self._workspace)
-        notes = [tr("If you close this terminal, the build continues. Watch it again: {watch}", watch=watch)]
         self._failed = ""
-
-        async def drive() -> None:
+        if isinstance(effect, FollowBuild):
+            leaving.set()  # leaving this view never stops the build
+            events = self._journey.attach(self._workspace, effect.plan.name, leaving=leaving)
+            notes = [tr("Ctrl-C leaves this view, and the build continues.")]
+        else:
             steps = {"redo": frozenset(effect.redo), "skip": frozenset(effect.skip)}
             events = self._journey.run(effect.plan, **steps, leaving=leaving)
+            watch = command("attach", workspace=self._workspace)
+            notes = [tr("If you close this terminal, the build continues. Watch it again: {watch}", watch=watch)]
+
+        async def drive() -> None:
             async with aclosing(events):
                 async for event in events:
                     if notes:
@@ -86,7 +93,7 @@ class Run:
             forget_typed()
         if not whole:
             printer.end()
-            raise KeyboardInterrupt
+            raise left(effect.plan.name) if isinstance(effect, FollowBuild) else KeyboardInterrupt
         return Outcome(effect, ready[0])
 
     def what_now(self, plan: Plan, error: WizardError | None, fixes: Answers) -> Answer | Back:

@@ -272,6 +272,15 @@ def occupied(build: Build, workspace: Workspace) -> errors.WorkspaceError:
     return errors.WorkspaceError("TW-R100", text, todo)
 
 
+def left(name: str) -> errors.CancelledError:
+    """TW-R102: only the view of the build of ``name`` has ended."""
+    return errors.CancelledError(
+        "TW-R102",
+        tr("you left the view; the build of {name} continues", name=name),
+        tr("Watch it with `triton-wizard attach`, or stop it with `triton-wizard cancel`."),
+    )
+
+
 async def _followed(server: ServerFolder) -> AsyncGenerator[Event, None]:
     """The events of the last build of ``server``, also of one that has ended; then its error.
 

@@ -18,7 +18,10 @@ from wizard.serve import care, find
 from wizard.serve.gpu_memory import freed, held
 
 ASK = ((signal.SIGTERM, EXIT_TIMEOUT_S + 5.0),)
-"""Triton finishes running requests on SIGTERM and then exits; it checks once per second."""
+"""Triton finishes running requests on SIGTERM and then exits; it checks once per second. If its own timeout passes
+before they end, it may abort, and hang in its handler of that signal (2.51.0: the handler allocates memory while the
+thread that it interrupted holds the allocator's lock; seen with gdb).
+"""
 FORCE = ((signal.SIGKILL, 5.0),)
 """Its stubs have nothing left to do without it, and one that is still loading its model would take long."""
 

@@ -179,13 +179,9 @@ class WizardApp(InertApp):
 
     async def _read(self, opened: Opened) -> None:
         """Show a report, and leave after it."""
-        from wizard.flow.voting import named
-        from wizard.tui.screens.report import ReportScreen
-        from wizard.tui.voting import vote_on
+        from wizard.tui.voting import report_screen
 
-        screen = ReportScreen(opened, partial(vote_on, self) if named(opened.report) else None)
-        screen.guide = self.guide
-        await self.push_screen_wait(screen)
+        await self.push_screen_wait(report_screen(self, opened))
         self.exit(0)
 
     def change_settings(self, **changes: Any) -> None:
@@ -266,6 +262,7 @@ class WizardApp(InertApp):
         """Text typed before a key is processed before it, however fast it was typed."""
         if isinstance(event, events.Key) and self._quits is not None:
             self._quits.stop()
+            self._quits = None
         if isinstance(event, events.Key) and not (event.is_forwarded or event.is_printable):
             await self._typed()
         await super().on_event(event)

@@ -51,7 +51,6 @@ class Measuring:
         return Answer(await self._show(MeasureScreen(endpoint.title, start, folder, end, clock=self._app.clock)))
 
     async def _report(self, _state: State, ask: Ask) -> Answer:
-        from wizard.bench.opened import Opened
-        from wizard.tui.screens.report import ReportScreen
+        from wizard.tui.voting import report_screen
 
-        return Answer(await self._show(ReportScreen(Opened(*ask.options))))
+        return Answer(await self._app.push_screen_wait(report_screen(self._app, *ask.options)))

@@ -48,6 +48,13 @@ async def vote(app: WizardApp, voting: Voting) -> None:
             await app.push_screen_wait(screen)
 
 
+def report_screen(app: WizardApp, opened: Opened) -> ReportScreen:
+    """The screen of a report, with a key for a blind vote if it compares two servers."""
+    screen = ReportScreen(opened, partial(vote_on, app) if named(opened.report) else None)
+    screen.guide = app.guide
+    return screen
+
+
 async def vote_on(app: WizardApp, opened: Opened) -> Opened | None:
     """Vote on the two servers of a report; returns the report with the further votes if it was an unfinished vote."""
     report, folder, targets = opened.report, opened.folder, named(opened.report)

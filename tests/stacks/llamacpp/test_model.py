@@ -6,9 +6,7 @@ import asyncio
 import importlib
 import json
 import math
-import os
 import re
-import signal
 import subprocess
 import sys
 import types
@@ -22,10 +20,13 @@ import pytest
 
 from tests.chain_model import CYCLE, CYCLE_TOKENS, split_chain_model, write_chain_model
 from tests.chat.conftest import FACTS, LONG, REFUSAL, SHORT_CONTEXT, Served, chain_repository
+from tests.processes import SECONDS
 from tests.server_environment import running_triton, server_environment, write
 from wizard.catalog.environments import environment
 from wizard.chat.conversation import Conversation, Sampling
 from wizard.chat.stream import answer
+from wizard.kernel.process import stop_group
+from wizard.serve.stop import ASK, FORCE
 from wizard.stacks.llamacpp.repository import repository
 
 e2e = pytest.mark.e2e
@@ -173,12 +174,14 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
 
 @e2e
 async def test_the_server_stops_although_somebody_listens(tmp_path: Path) -> None:
+    """As `down` stops it: after SIGTERM alone, Triton hangs now and then (see `stop.ASK`)."""
     with running_triton(chain_repository(tmp_path / "repository"), tmp_path) as triton:
         talk = Conversation(sampling=Sampling(max_tokens=16000)).with_message("user", "Hello")
         async with aclosing(answer(Served(triton).endpoint(), talk)) as chunks:
             await chunks.__anext__()
-            os.kill(triton.process.pid, signal.SIGTERM)
-            await asyncio.to_thread(triton.process.wait, 30)
+            await stop_group(triton.process.pid, ASK, leader_only=True)
+            assert await stop_group(triton.process.pid, FORCE)
+            await asyncio.to_thread(triton.process.wait, SECONDS)
 
 
 CPU = "processor : 0\nflags\t\t: fpu sse2 avx avx2 fma f16c bmi1 bmi2\n"

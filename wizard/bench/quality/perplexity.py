@@ -19,7 +19,7 @@ from wizard.bench.bench import STOPPED
 from wizard.bench.environment import unwritable
 from wizard.bench.folder import Folder
 from wizard.bench.prompts import CHARACTERS
-from wizard.bench.quality.perplexity_output import ENDS, complete, taken
+from wizard.bench.quality.perplexity_output import ENDS, NAN, complete, taken
 from wizard.bench.quality.report import Divergence, Perplexity, Quality
 from wizard.kernel.errors import HostError, StepError, UsageError, WizardError, WorkspaceError
 from wizard.kernel.language import tr
@@ -167,7 +167,7 @@ async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, Perp
 
     Raises:
         UsageError: TW-C96 if the text is too short, or the files have different vocabularies.
-        StepError: TW-C95 if it fails.
+        StepError: TW-C95 if it fails, or predicts no numbers.
         WorkspaceError: TW-C68 if the log cannot be written.
     """
     base = folder / "reference.kld"
@@ -183,6 +183,8 @@ async def measured(files: Files, folder: Path) -> AsyncGenerator[tuple[int, Perp
             lines: list[str] = []
             async with aclosing(_output(argv, log)) as output:
                 async for line in output:
+                    if NAN.search(line):
+                        raise _no_numbers(files, number, log)
                     lines.append(line)
                     before, known = known, taken(known, line)
                     if known != before:
@@ -242,6 +244,13 @@ def unfit(path: Path, why: str) -> UsageError:
     message = tr("cannot measure {path}: {why}", path=path, why=why)
     todo = tr("Both files must be of the same model. The text needs 1024 tokens at least (--text FILE).")
     return UsageError("TW-C96", message, todo)
+
+
+def _no_numbers(files: Files, run: int, log: Path) -> WizardError:
+    """The error for a model whose predictions are NaN; llama-perplexity itself goes on to the end of the text."""
+    file = files.reference if files.reference and run == 0 else files.file
+    why = tr("the predictions of {file} are not numbers (NaN); the file may be damaged", file=file.name)
+    return failed(why, log)
 
 
 def failed(why: str, log: Path | None) -> WizardError:

@@ -17,7 +17,7 @@ from wizard.bench.quality.report import Divergence, Perplexity
 
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 BOTH = rf"{NUMBER} ± +{NUMBER}"
-ENDS = re.compile(r"\r\n|\n|\r|(?<=\.\d{4}),")
+ENDS = re.compile(r"\r\n|\n|\r|(?<=\.\d{4}),|(?<=nan),")
 """Ends of its lines; of the chunks of a single file, ``[1]5.1234,[2]…``, it ends none until the last."""
 CHUNKS = re.compile(r"(?:over|computing) (\d+) chunks|(\d+) chunks, n_ctx")
 SO_FAR = re.compile(rf"^\[(\d+)\]{NUMBER}$")
@@ -25,6 +25,8 @@ SO_FAR = re.compile(rf"^\[(\d+)\]{NUMBER}$")
 FINAL = re.compile(rf"Final estimate: PPL = {NUMBER} \+/- {NUMBER}")
 ROW = re.compile(rf"^ *(\d+) +{BOTH} +{BOTH} +{BOTH} +{BOTH} % +{BOTH} %")
 """A file and its reference, until this chunk: perplexity, logarithm of the ratio, KL divergence, Δp, same token."""
+NAN = re.compile(r"^\[\d+\]-?nan$|^ *\d+ +-?nan ± ")
+"""A chunk without a number. No later one has any: its figures are means of all chunks until then."""
 VALUE = re.compile(rf"^Mean PPL\(Q\) *: +{BOTH}")
 P99 = re.compile(rf"^99\.0% +KLD: +{NUMBER}")
 COMPARED = (

@@ -43,10 +43,8 @@ def swap(facts: Facts) -> Finding:
 def limited_memory(facts: Facts) -> Finding:
     """The control group's memory limit: the kernel kills a process that exceeds it (cgroup-v2.rst, memory.max)."""
     limit = facts.kernel.memory_limit
-    if not facts.kernel.has_cgroups:
-        return unknown("cgroup-memory.unknown")
     if limit is None:
-        return inapplicable("cgroup-memory.none")
+        return _unlimited(facts, "cgroup-memory")
     if limit.room < NO_MEMORY:
         return failed("cgroup-memory.full", limit_bytes=limit.limit, free_bytes=limit.room)
     if limit.room < LOW_MEMORY:
@@ -57,10 +55,8 @@ def limited_memory(facts: Facts) -> Finding:
 def limited_cpu(facts: Facts) -> Finding:
     """The control group's share of the processors (cgroup-v2.rst, cpu.max)."""
     quota = facts.kernel.cpu_quota
-    if not facts.kernel.has_cgroups:
-        return unknown("cgroup-cpu.unknown")
     if quota is None:
-        return inapplicable("cgroup-cpu.none")
+        return _unlimited(facts, "cgroup-cpu")
     return (warned if quota < LOW_CORES else passed)(
         "cgroup-cpu.low" if quota < LOW_CORES else "cgroup-cpu.enough", quota=quota
     )
@@ -69,10 +65,13 @@ def limited_cpu(facts: Facts) -> Finding:
 def limited_tasks(facts: Facts) -> Finding:
     """The control group's number of processes and threads: fork(2) and clone(2) fail beyond it (cgroup-v1/pids.rst)."""
     room = facts.kernel.tasks
-    if not facts.kernel.has_cgroups:
-        return unknown("cgroup-tasks.unknown")
     if room is None:
-        return inapplicable("cgroup-tasks.none")
+        return _unlimited(facts, "cgroup-tasks")
     if room.free < LOW_TASKS:
         return warned("cgroup-tasks.low", free=room.free, total=room.total)
     return passed("cgroup-tasks.enough", free=room.free, total=room.total)
+
+
+def _unlimited(facts: Facts, check: str) -> Finding:
+    """There is no limit, or no control group to read it from."""
+    return inapplicable(f"{check}.none") if facts.kernel.has_cgroups else unknown(f"{check}.unknown")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wizard.bench.comparison import FIGURES, Comparison, Figure, Order, Ratio, cost, value_of
 from wizard.bench.load import Point
@@ -138,12 +138,22 @@ def resources(comparison: Comparison) -> Table:
 
 
 def memory(measured: Measured) -> str:
-    """Most memory in use: of the server's GPUs if it has any, otherwise of its processes."""
-    used = [gpu.memory_used_bytes for gpu in measured.gpus]
-    known = [amount for amount in used if amount is not None]
-    if used:
-        return size(sum(known)) if len(known) == len(used) else words.unknown()
-    return words.unknown() if measured.memory_bytes is None else size(measured.memory_bytes)
+    """Most memory that the server used: of its GPUs if it has any, otherwise main memory. If NVML does not tell its
+    processes apart, that of all processes on its GPUs, which is said.
+    """
+    if not measured.gpus:
+        return words.unknown() if measured.memory_bytes is None else size(measured.memory_bytes)
+    own = _together([gpu.server_memory_bytes for gpu in measured.gpus])
+    if own is not None:
+        return size(own)
+    used = _together([gpu.memory_used_bytes for gpu in measured.gpus])
+    return words.unknown() if used is None else tr("{size}, all processes", size=size(used))
+
+
+def _together(amounts: Sequence[int | None]) -> int | None:
+    """The sum; None if one is unknown."""
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
 
 
 def ratios(comparison: Comparison) -> Table:

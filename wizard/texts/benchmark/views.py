@@ -1,4 +1,4 @@
-"""A report of any kind as an interface with pages shows it: a title, and views, each a chart or a text. Pure."""
+"""A report of any kind for the interfaces: as a text, or as a title and views, each a chart or a text. Pure."""
 
 from __future__ import annotations
 
@@ -36,25 +36,30 @@ class Views:
     views: tuple[View, ...]
 
 
+def text(report: AnyReport, columns: int, *, bars: bool = True, titled: bool = True, listed: bool = False) -> str:
+    """The results in lines of at most ``columns`` cells; see `wizard.texts.benchmark.terminal.text`."""
+    if isinstance(report, Comparison):
+        return terminal.comparison_text(report, columns, titled=titled, listed=listed)
+    if isinstance(report, Quality):
+        return quality.text(report, columns, titled=titled, listed=listed)
+    return terminal.text(report, columns, bars=bars, titled=titled, listed=listed)
+
+
 def views(report: AnyReport, runs: Sequence[Run] = ()) -> Views:
     """Results, charts, what the results leave out, and what ran; ``runs`` are the files beside the report, or none."""
+    made = [View(tr("Results"), None, partial(text, report, titled=False))]
     if isinstance(report, Quality):
-        made = [_results(partial(quality.text, report, titled=False)), *map(_view, quality_charts.charts(report))]
+        made += map(_view, quality_charts.charts(report))
         facts = quality.facts(report)
         return Views(quality.title(report), quality.partial(report), (*made, _what_ran(facts, report.command)))
     if isinstance(report, Comparison):
-        made = [_results(partial(terminal.comparison_text, report, titled=False))]
         made += map(_view, compared_charts.charts(report))
         made += [_table(each) for each in (compared.ratios(report), compared.different(report)) if each.rows]
         facts = compared.facts(report)
         return Views(compared.title(report), compared.partial(report), (*made, _what_ran(facts, report.command)))
-    made = [_results(partial(terminal.text, report, titled=False)), *map(_view, charts.charts(report, runs))]
+    made += map(_view, charts.charts(report, runs))
     facts = tables.facts(report)
     return Views(words.title(report), words.partial(report), (*made, _what_ran(facts, report.command)))
-
-
-def _results(text: Callable[[int], str]) -> View:
-    return View(tr("Results"), None, text)
 
 
 def _view(drawn: Chart | LeftOut) -> View:

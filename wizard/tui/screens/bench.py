@@ -1,11 +1,10 @@
-"""Stage 7: what to measure of the served model, and the reports of earlier benchmarks."""
+"""Stage 7: what to measure of the served model, and earlier reports of every kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from textual import work
@@ -16,9 +15,9 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from wizard.bench.bench import LONG_S, Outlook, expected
+from wizard.bench.opened import Opened
 from wizard.bench.order import Wanted
 from wizard.bench.questions import QUESTIONS, answers_of, conflict, wanted_of
-from wizard.bench.report import Report
 from wizard.flow.benchmark import Offer, Offers, shortened
 from wizard.kernel.errors import WizardError
 from wizard.kernel.language import mark, tr
@@ -38,11 +37,11 @@ class BenchPort:
 
     Attributes:
         offers: What can be measured with some options, see `wizard.flow.benchmark.offers`.
-        reports: The folders and reports of earlier benchmarks, the latest first.
+        reports: Earlier reports of every kind, the latest first.
     """
 
     offers: Callable[[Wanted], Offers]
-    reports: Callable[[], list[tuple[Path, Report]]]
+    reports: Callable[[], list[Opened]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +51,14 @@ class BenchChoice:
     wanted: Wanted
     offers: Offers | None = None
     """None until they are known, or if nothing can be measured."""
-    reports: tuple[tuple[Path, Report], ...] = ()
+    reports: tuple[Opened, ...] = ()
     error: WizardError | None = None
 
     @property
-    def rows(self) -> tuple[Offer | Path, ...]:
+    def rows(self) -> tuple[Offer | Opened, ...]:
         """What can be chosen."""
         measures = (self.offers.quick, self.offers.full) if self.offers else ()
-        return (*measures, *(folder for folder, _ in self.reports))
+        return (*measures, *self.reports)
 
 
 class BenchScreen(StageScreen["Wanted | str"]):
@@ -78,7 +77,7 @@ class BenchScreen(StageScreen["Wanted | str"]):
         "time between tokens. The quick one takes less than a minute; the full one repeats each level of load, so that "
         "its intervals are reliable.\nw changes the load, the length of prompts and answers, and the service level. "
         "The first benchmark installs NVIDIA's AIPerf in a separate environment, after confirmation. Below are the "
-        "reports of this workspace."
+        "reports of this workspace: benchmarks, comparisons, tuning, quality and blind votes."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "accept", mark("Measure"), priority=True, key_display="⏎", id="bench.accept"),
@@ -131,12 +130,12 @@ class BenchScreen(StageScreen["Wanted | str"]):
         """Enter measures, or opens a report."""
         row = self._row()
         if action in ("accept", "open"):
-            return isinstance(row, Offer if action == "accept" else Path)
+            return isinstance(row, Offer if action == "accept" else Opened)
         if action == "options":
             return self.view.offers is not None
         return self.hides_something if action == "scroll" else super().check_action(action, parameters)
 
-    def _row(self) -> Offer | Path | None:
+    def _row(self) -> Offer | Opened | None:
         at = next((picker.highlighted for picker in self.query(Picker)), None)
         return self.view.rows[at] if at is not None and at < len(self.view.rows) else None
 
@@ -146,8 +145,8 @@ class BenchScreen(StageScreen["Wanted | str"]):
 
     def action_open(self) -> None:
         """Read the report."""
-        if isinstance(row := self._row(), Path):
-            self.dismiss(str(row))
+        if isinstance(row := self._row(), Opened):
+            self.dismiss(str(row.folder))
 
     @work(exclusive=True, group="form")
     async def action_accept(self) -> None:
@@ -194,7 +193,7 @@ class BenchScreen(StageScreen["Wanted | str"]):
         titles = (tr("Quick benchmark"), tr("Full benchmark"))
         offered = [each for each in view.rows if isinstance(each, Offer)]
         rows = [_row(title, texts.load_line(offer.load)) for title, offer in zip(titles, offered, strict=False)]
-        rows += [_row(tr("Report"), texts.report_line(report)) for _, report in view.reports]
+        rows += [_row(texts.report_kind(each.report), texts.report_line(each.report)) for each in view.reports]
         picker.show(rows, min(picker.highlighted or 0, max(len(rows) - 1, 0)))
         self.refresh_bindings()
 
