@@ -12,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from tests.bench.fake_bench import BENCHMARK
+from tests.fixable import Fixable
 from tests.prompts.fake_journey import ENDPOINT, MEASUREMENT, FakeJourney
 from tests.values import CHOICE, CPU_HOST, plan_of, python_step
 from wizard import Journey
@@ -141,6 +142,19 @@ def test_a_failed_run_can_be_repeated(tmp_path: Path, capsys: pytest.CaptureFixt
         session.up()
     assert "failed: step 'Create the model repository' failed" in capsys.readouterr().out
     assert session.up() == ENDPOINT
+
+
+def test_the_command_that_fixes_a_failure_is_shown_and_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fixable = Fixable(tmp_path).made(f"touch {tmp_path / 'part'}")
+    monkeypatch.setenv("TRITON_WIZARD_PROFILES", str(fixable.profiles))
+    session = Journey("demo", workspace=fixable.workspace.root)
+    session._state = replace(session._state, plan=fixable.plan)
+    with pytest.raises(StepError):
+        session.up()
+    assert f"then try again:\n$ touch {fixable.part}" in capsys.readouterr().out
+    assert not fixable.part.exists()
 
 
 def test_the_conversation_continues_until_it_is_cleared(session: Journey, fake: FakeJourney) -> None:

@@ -18,7 +18,9 @@ from wizard.kernel.secrets import redact
 from wizard.kernel.text import plain
 from wizard.kernel.units import duration
 from wizard.notebook.html import answer_html, measured_html, progress_html
+from wizard.plan.plan import Plan
 from wizard.run.events import SPOKEN_STEPS, Event, Output, Progress, Ready, StepFinished, StepStarted
+from wizard.run.fix import fix_of
 
 EVERY_S = 0.1
 """Seconds between two updates of an output; a browser redraws all of it."""
@@ -96,10 +98,12 @@ class LiveRun:
     Args:
         place: Where; by default in the cell's output, or as printed lines outside a notebook.
         lines: Lines of the running step's output.
+        plan: What is run, if the command that fixes a known failure is to be shown.
     """
 
-    def __init__(self, place: Place | None = None, lines: int = 5) -> None:
+    def __init__(self, place: Place | None = None, lines: int = 5, plan: Plan | None = None) -> None:
         self._display = place or (cell_output() if in_notebook() else None)
+        self._plan = plan
         self._done: list[tuple[str, str]] = []
         self._head = ""
         self._progress: Progress | None = None
@@ -108,9 +112,12 @@ class LiveRun:
     def __enter__(self) -> LiveRun:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: object, error: object, _: object) -> None:
         if kind is KeyboardInterrupt:
             self.end()
+        elif isinstance(error, WizardError):  # which the notebook shows below
+            self._fix(error)
+            self._redraw()
 
     def show(self, event: Event) -> None:
         """Show an event."""
@@ -149,6 +156,15 @@ class LiveRun:
             self._end(self._head, tr("stopped"))
         if error:
             self._end(error.code, f"{error.what} → {error.todo}")
+            self._fix(error)
+        self._redraw()
+
+    def _fix(self, error: WizardError) -> None:
+        """The command that fixes a known failure; no cell has a terminal in which sudo could ask."""
+        if fix := fix_of(error, self._plan, terminal=False):
+            self._end("", f"{fix.label}\n$ {fix.command}")
+
+    def _redraw(self) -> None:
         if self._display:
             self._display.show(progress_html(self._done, "", None, ()), now=True)
 

@@ -145,7 +145,7 @@ class Journey(Measuring):
         notebook, a build survives its kernel: `attach` finds it again, and interrupting then leaves it running.
         """
         plan = self._state.plan or self.plan()
-        with live.LiveRun() as show, closing(self._background.iterate(lambda: self._run(plan))) as events:
+        with live.LiveRun(plan=plan) as show, closing(self._background.iterate(lambda: self._run(plan))) as events:
             for event in events:
                 show.show(event)
         if measurement := self._journey.calibration(self.workspace).latest_of(plan.name):
@@ -164,7 +164,7 @@ class Journey(Measuring):
             self.up()
             return None
         plan = self._state.plan or self.plan()
-        return BuildPanel(self._background, lambda: self._run(plan))
+        return BuildPanel(self._background, plan, self._run)
 
     def _run(self, plan: Plan) -> AsyncGenerator[Event, None]:
         """The build of the plan; in a notebook, it outlives its kernel. One that is running is only shown: whoever

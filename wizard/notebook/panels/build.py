@@ -13,6 +13,7 @@ from wizard.kernel.language import tr
 from wizard.notebook.background import Background
 from wizard.notebook.live import LiveRun
 from wizard.notebook.panels.panel import Panel, html_place
+from wizard.plan.plan import Plan
 from wizard.run.events import Event
 
 LINES = 200
@@ -24,13 +25,14 @@ class BuildPanel(Panel):
 
     Args:
         background: Runs it.
-        events: The events of the build, from its beginning.
+        plan: What is built.
+        run: Yields the events of the build, from its beginning.
     """
 
-    def __init__(self, background: Background, events: Callable[[], AsyncGenerator[Event, None]]) -> None:
+    def __init__(self, background: Background, plan: Plan, run: Callable[[Plan], AsyncGenerator[Event, None]]) -> None:
         from ipywidgets import Button, HBox, VBox
 
-        self._background, self._events = background, events
+        self._background, self._plan, self._run = background, plan, run
         self._shown, self._place = html_place()
         self._stop = Button(description=tr("Stop"), icon="stop", button_style="warning")
         self._continue = Button(description=tr("Continue"), icon="play", disabled=True)
@@ -53,9 +55,9 @@ class BuildPanel(Panel):
         self._future.cancel()
 
     async def _show(self, begun: threading.Event) -> None:
-        show = LiveRun(self._place, LINES)
+        show = LiveRun(self._place, LINES, self._plan)
         try:
-            async with aclosing(self._events()) as events:
+            async with aclosing(self._run(self._plan)) as events:
                 async for event in events:
                     show.show(event)
                     begun.set()
