@@ -55,11 +55,11 @@ def test_a_failed_run_is_retried_after_the_command(fixable: Fixable) -> None:
     child.expect_exact("Start? [Y/n]")
     child.send("y\r")
     child.expect_exact(f"error: {LINE}")
-    child.expect_exact("Part missing.")
+    child.expect_exact("Part missing.\r\nIt is not there.\r\nKnown fix:\r\n")
     child.expect_exact(f"  $ read x; test $x = word && touch {fixable.part}\r\n")
     child.expect_exact(QUESTION)
     child.send("y\rword\r")
-    child.expect_exact("exit status 0")
+    child.expect_exact("succeeded.")
     child.expect_exact("done in ")
     status, rest = ends(child)
     assert status == 8, "the plan starts no server"
@@ -98,7 +98,7 @@ def test_yes_alone_runs_nothing(fixable: Fixable, words: tuple[str, ...]) -> Non
     status, printed = ends(child)
     assert status == 7
     assert QUESTION not in printed
-    assert ("in a terminal of this machine" in printed) is ("--json" not in words)
+    assert ("Run this, then try again:" in printed) is ("--json" not in words)
     assert not fixable.part.exists()
 
 

@@ -262,7 +262,7 @@ async def test_a_tag_that_was_moved_is_another_image(address: str, runtime: Dock
     assert isinstance(first, Ready)
     assert (first.endpoint.image, first.endpoint.image_id) == (IMAGE, old.id)
     assert runs(address) == old.id
-    assert first.proof == f"image {IMAGE} with ID {old.id[:19]}, from no registry"
+    assert first.proof == f"local image {IMAGE}, ID {old.id[:19]}"
 
     moved(address)
     new = await exact(Image("docker", IMAGE))

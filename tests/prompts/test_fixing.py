@@ -49,7 +49,7 @@ def test_it_runs_in_this_terminal_after_a_question_and_the_step_is_retried(begin
     terminal.sees(QUESTION)
     assert not (tmp_path / "part").exists()
     terminal.types("2\rword\r")
-    terminal.sees("exit status 0")
+    terminal.sees("succeeded.")
     terminal.sees("Step 1 of 1: done")
     terminal.sees("TW-S02")
     terminal.sees(MENU)

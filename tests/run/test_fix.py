@@ -22,7 +22,7 @@ from wizard.run.journal import Journal
 COMMANDS = {name: failure for name, failure in failures().items() if failure.command}
 PLACES = {
     ("driver-not-communicating", "cuda-system-not-initialized", "nvml-unknown-error-in-container"): ("here", "here"),
-    ("docker-no-gpu-driver", "docker-runtime-nvidia-unknown", "docker-daemon-down"): ("here", "here"),
+    ("docker-runtime-nvidia-unknown", "docker-daemon-down"): ("here", "here"),
     ("hf-gated-not-logged-in", "hf-no-token", "hf-cache-permission"): ("here", "here"),
     ("hf-xet-cas-error", "hf-transfer-missing"): ("here", "here"),  # downloads never run in a container
     ("mpi4py-build-failed", "libmpi-missing", "git-lfs-missing", "c-compiler-missing"): ("here", "step"),
@@ -33,6 +33,7 @@ PLACES = {
     ("secure-boot-module-rejected", "nvml-driver-library-mismatch"): ("elsewhere", "elsewhere"),  # then a reboot
     ("nvml-library-not-found", "nvidia-smi-missing"): ("elsewhere", "elsewhere"),
     ("docker-socket-permission",): ("elsewhere", "elsewhere"),  # then a new login
+    ("docker-no-gpu-driver",): ("elsewhere", "elsewhere"),  # that command asks, too
     ("hf-invalid-token",): ("elsewhere", "elsewhere"),  # a token in the environment stays in use
     ("weights-are-lfs-pointers", "trtllm-lfs-pointer-build", "terraform-lock-inconsistent"): ("elsewhere", "elsewhere"),
     ("perf-analyzer-libraries",): ("elsewhere", "elsewhere"),  # no step of a plan
@@ -46,10 +47,10 @@ def plan(tmp_path: Path, runtime: str = "native") -> Plan:
     return replace(made, choice=replace(made.choice, runtime=runtime))
 
 
-def fix(known: str, plan: Plan, *, terminal: bool = True) -> Fix:
+def fix(known: str, plan: Plan, *, terminal: bool = True, asks: bool = True) -> Fix:
     error = StepError("TW-R03", "it failed", "Fix it.")
     error.known = known
-    offered = fix_of(error, plan, terminal=terminal)
+    offered = fix_of(error, plan, terminal=terminal, asks=asks)
     assert offered is not None
     return offered
 
@@ -74,9 +75,27 @@ def test_without_a_terminal_nothing_runs_here(tmp_path: Path) -> None:
     assert places == {"terminal", "step", "elsewhere"}
 
 
+def test_what_may_not_ask_leaves_it_to_the_shell_that_it_was_started_in(tmp_path: Path) -> None:
+    places = {fix(name, plan(tmp_path), asks=False).place for name in COMMANDS}
+    assert places == {"shell", "step", "elsewhere"}
+
+
+def test_a_restart_of_docker_says_what_it_stops(tmp_path: Path) -> None:
+    fixes = {name: fix(name, plan(tmp_path)) for name in COMMANDS}
+    restarting = {name for name, offered in fixes.items() if "restart docker" in offered.command}
+    assert restarting == {name for name, offered in fixes.items() if "stops all containers" in offered.cause} != set()
+
+
+@pytest.mark.parametrize(("status", "result"), [(0, "`x` succeeded."), (3, "`x` ended: exit status 3.")])
+def test_the_result_of_a_command(status: int, result: str) -> None:
+    assert Fix("T", "C.", "x", "here").result(status) == result
+
+
 def test_each_place_has_its_own_label(tmp_path: Path) -> None:
-    places = [Fix("T", "true", place).label for place in ("here", "terminal", "step", "elsewhere")]
-    assert len({*places, Fix("T", "export A=1", "terminal").label}) == 5
+    labels = {Fix("T", "C.", "true", place).label for place in ("here", "shell", "terminal", "step", "elsewhere")}
+    assert len(labels) == 5
+    exports = {Fix("T", "C.", "export A=1", place).label for place in ("shell", "terminal")}
+    assert exports == {"Run this before you start the wizard, then try again:"}
 
 
 @pytest.mark.parametrize("name", ["", "unknown", "hf-gated-repo", "$(reboot)"])

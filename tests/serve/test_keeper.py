@@ -19,10 +19,11 @@ from wizard.kernel import proctable
 from wizard.kernel.errors import ServerError
 from wizard.kernel.paths import ServerFolder, Workspace
 from wizard.kernel.values import to_json
+from wizard.plan.plan import Done, Estimate, Start, Step, Wait
 from wizard.plan.ports import Ports
 from wizard.probe.live import GpuReading, Reading
 from wizard.probe.load import CpuReading
-from wizard.serve import care, keeper, symptoms, work
+from wizard.serve import care, keeper, kernel_log, symptoms, work
 from wizard.serve.care import Care, News
 from wizard.serve.endpoint import Endpoint
 from wizard.serve.keeper import PAUSES_S, WINDOW_S, pause
@@ -207,6 +208,21 @@ def test_a_gpu_that_fell_off_the_bus_is_told(server: ServerFolder) -> None:
     seen = Symptoms(server, ENDPOINT, lambda: Reading(CpuReading(), next(readings)))
     assert [seen.lost_gpu() for _ in range(5)] == ["", "", "", "", "GPU 0 is lost: GPU is lost"]
     assert Symptoms(server, ENDPOINT).lost_gpu() == ""
+
+
+async def test_a_restart_that_fails_says_what_the_driver_reported(
+    server: ServerFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kmsg = tmp_path / "kmsg"
+    kmsg.touch()
+    monkeypatch.setattr(kernel_log, "KMSG", kmsg)
+    seen = Symptoms(server, ENDPOINT)
+    kmsg.write_text("4,1,2,-;NVRM: Xid (PCI:0000:3b:00): 109, pid=7, name=python3, Ch 0000002e\n")
+    actions = (Start(("/no/such/tritonserver",), (), Ports(), "demo"), Wait("demo", Ports(), 1.0))
+    plan = plan_of(server.workspace.root, Step("start", "Start", "Why.", actions, Done(), Estimate(1)), name="demo")
+    reason = await keeper.Keeper(server, plan, None, CARE)._restarted(ENDPOINT, seen)
+    expected = "; the kernel's log has Xid 109 of the GPU at 0000:3b:00"
+    assert reason == f"cannot start /no/such/tritonserver: No such file or directory{expected}"
 
 
 async def test_the_end_of_a_process_is_learned_at_once() -> None:

@@ -12,6 +12,7 @@ from wizard.serve.kernel_log import KernelLog
 
 OLD = "NVRM: Xid (PCI:0000:01:00): 31, pid=1942, name=a, Ch 00000008"
 FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+REPLACED = "NVRM: Xid (PCI:0000:3b:00): 63, pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping"
 UNKNOWN = "NVRM: Xid (PCI:0000:3b:00): 109, pid=2075, name=python3, Ch 0000002e, errorString CTX SWITCH TIMEOUT"
 FAKE_JOURNALCTL = """#!/bin/sh
 # FakeJournalctl: prints what `journalctl --dmesg` has, if it is asked for the last minutes
@@ -58,6 +59,16 @@ def test_an_unknown_one_is_named_by_its_number(kmsg: Path) -> None:
     log = KernelLog()
     add(kmsg, UNKNOWN)
     assert log.xid() == "the kernel's log has Xid 109 of the GPU at 0000:3b:00"
+
+
+def test_a_harmless_one_is_not_the_reason(kmsg: Path) -> None:
+    log = KernelLog()
+    add(kmsg, REPLACED)
+    assert log.xid() == ""
+    add(kmsg, UNKNOWN, REPLACED)
+    assert log.xid() == "the kernel's log has Xid 109 of the GPU at 0000:3b:00"
+    add(kmsg, FALLEN)
+    assert "Xid 79" in log.xid()
 
 
 def test_an_old_one_is_not_the_reason(kmsg: Path) -> None:

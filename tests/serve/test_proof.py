@@ -54,7 +54,7 @@ def test_a_container_has_its_image(workspace: Workspace) -> None:
     digest = f"sha256:{64 * 'a'}"
     endpoint = Endpoint("test", "test", "127.0.0.1", Ports(), 1, "", "", image="a/b:1", image_id=f"sha256:{64 * 'b'}")
     find.write(server, endpoint)
-    assert proof.proof(server).endswith("; image a/b:1 with ID sha256:bbbbbbbbbbbb, from no registry")
+    assert proof.proof(server).endswith("; local image a/b:1, ID sha256:bbbbbbbbbbbb")
     find.write(server, replace(endpoint, image=f"a/b:1@{digest}"))
     assert proof.proof(server).endswith("; image a/b:1 at digest sha256:aaaaaaaaaaaa")
 

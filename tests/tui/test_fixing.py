@@ -73,6 +73,7 @@ async def test_the_exact_command_is_asked_about_and_enter_declines(fixable: Fixa
         for key in ("enter", "escape"):
             await pilot.press("a")
             question = await screen(pilot, AskScreen)
+            assert question._question.startswith("It is not there.\n\n")
             assert f"$ touch {fixable.part}" in question._question
             await pilot.press(key)
             assert await screen(pilot, BuildScreen) is build
@@ -90,7 +91,7 @@ async def test_after_the_command_the_step_is_retried(fixable: Fixable, journey: 
         await screen(pilot, AskScreen)
         await pilot.press("down", "enter")
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
-        assert "exit status 0" in next(iter(app._notifications)).message
+        assert "` succeeded." in next(iter(app._notifications)).message
     assert (app.lent, journey.runs, fixable.part.exists()) == (1, 2, True)
 
 

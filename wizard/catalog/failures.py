@@ -13,6 +13,9 @@ from wizard.kernel.values import STRICT
 
 Kind = Literal["root", "symptom"]
 Where = Literal["machine", "native", "step", "elsewhere"]
+"""Where a command helps; what starts with one of `wizard.cli.prerequisites.BY_HAND`, or needs that after it, helps only
+``elsewhere``.
+"""
 
 
 @dataclass(frozen=True, slots=True)

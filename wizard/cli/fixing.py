@@ -21,11 +21,12 @@ def fixed(error: WizardError, plan: Plan | None, arguments: argparse.Namespace) 
     """
     from wizard.run.fix import fix_of
 
-    asks = is_terminal() and is_terminal(sys.stderr) and not getattr(arguments, "yes", False)
-    fix = None if arguments.json else fix_of(error, plan, terminal=asks)
+    terminal, asks = is_terminal() and is_terminal(sys.stderr), not getattr(arguments, "yes", False)
+    fix = None if arguments.json else fix_of(error, plan, terminal=terminal, asks=asks)
     if fix is None:
         return False
     tell(f"\n{fix.title}.")
+    tell(fix.cause)
     tell(fix.label)
     print(f"  $ {fix.command}\n", file=sys.stderr, flush=True)
     if fix.by_hand or not _agreed():

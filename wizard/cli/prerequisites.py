@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from wizard.probe.host import Host
 
 BY_HAND = ("newgrp ", "sudo reboot")
-"""Prefixes of lines that the user must run: one opens another shell, one ends this session."""
+"""Prefixes of lines that the user must run: one opens another shell, one ends this session. See also
+`wizard.catalog.failures.Where`.
+"""
 
 
 def prerequisites(arguments: argparse.Namespace) -> int:

@@ -44,10 +44,10 @@ def prerequisites(host: Host) -> tuple[Prerequisite, ...]:
     known = commands()
     family = known.of(host.system.name)
     engine = usable_engine(host) or next(iter(host.engines), None)
-    driver, installed, toolkit = _driver(host, family), _engine(engine, known, family), _toolkit(engine, known, family)
+    driver, installed = _driver(host, family), _engine(engine, known, family)
     if has_gpu(host):
-        return driver, installed, toolkit
-    return _unneeded(driver), replace(installed, needed=False), _unneeded(toolkit)
+        return driver, installed, _toolkit(engine, known, family)
+    return _unneeded(driver), replace(installed, needed=False), _unneeded(_toolkit(engine, known, None))
 
 
 def has_gpu(host: Host) -> bool:
@@ -106,6 +106,11 @@ def _toolkit(engine: ContainerEngine | None, known: Commands, family: Distributi
     podman = bool(engine and engine.name == "podman")
     configure = known.common.podman_runtime if podman else known.common.docker_runtime
     lines = (*family.toolkit, *configure) if family else ()
+    if lines and not podman:
+        why += " " + tr(
+            "Restarting Docker stops all containers on this machine, including other served models, unless its "
+            "live-restore option is on (it is off by default)."
+        )
     name = engine.name if engine else tr("the container engine")
     state = tr("{name} has no NVIDIA runtime", name=name)
     return Prerequisite("toolkit", title, False, state, why, lines, known.common.toolkit_source)

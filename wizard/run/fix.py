@@ -17,7 +17,7 @@ from wizard.kernel.language import tr
 from wizard.plan.plan import Plan
 from wizard.run.diagnose import ending
 
-Place: TypeAlias = Literal["here", "terminal", "step", "elsewhere"]
+Place: TypeAlias = Literal["here", "shell", "terminal", "step", "elsewhere"]
 _EXPORT = re.compile(r"export (?P<name>[A-Za-z_]\w*)=(?P<value>[\w./:+-]*)", re.ASCII)
 """A variable that can be set without a shell."""
 
@@ -28,12 +28,15 @@ class Fix:
 
     Attributes:
         title: The failure, in a few words.
+        cause: Why it happens, in sentences; to be shown before the user agrees to the command.
         command: A shell line.
-        place: Where it must run: ``here``, by `apply`; in a ``terminal`` of this machine if the wizard has none; in the
-            environment of the failed ``step``; or ``elsewhere``, as the failure's remedy says.
+        place: Where it must run: ``here``, by `apply`; in the ``shell`` that started the wizard if that may not ask; in
+            a ``terminal`` of this machine if the wizard has none; in the environment of the failed ``step``; or
+            ``elsewhere``, as the failure's remedy says.
     """
 
     title: str
+    cause: str
     command: str
     place: Place
 
@@ -49,8 +52,10 @@ class Fix:
             return tr("Known fix:")
         if self.place == "step":
             return tr("Run this in the failed step's container or virtual environment, then try again:")
-        if self.place == "terminal" and _EXPORT.fullmatch(self.command):
+        if self.place in ("shell", "terminal") and _EXPORT.fullmatch(self.command):
             return tr("Run this before you start the wizard, then try again:")
+        if self.place == "shell":
+            return tr("Run this, then try again:")
         if self.place == "terminal":
             return tr("Run this in a terminal of this machine, then try again:")
         return tr("Run this yourself, then try again:")
@@ -69,22 +74,27 @@ class Fix:
         """What `apply` has done, in a sentence."""
         if _EXPORT.fullmatch(self.command):
             return tr("`{command}` applies to everything that this wizard starts, until it ends.", command=self.command)
+        if status == 0:
+            return tr("`{command}` succeeded.", command=self.command)
         return tr("`{command}` ended: {how}.", command=self.command, how=ending(status))
 
 
-def fix_of(error: WizardError | None, plan: Plan | None, *, terminal: bool) -> Fix | None:
+def fix_of(error: WizardError | None, plan: Plan | None, *, terminal: bool, asks: bool = True) -> Fix | None:
     """The command that fixes the known failure behind ``error``; None if there is none.
 
     Args:
         error: The error.
         plan: The plan that it ended.
-        terminal: Whether the wizard can ask in a terminal, and run the command there.
+        terminal: Whether the wizard has a terminal, in which the command can run.
+        asks: Whether it may ask there.
     """
     failure = failures().get(error.known) if error is not None else None
     if failure is None or not failure.command or plan is None:
         return None
     place = _place(failure, native=plan.choice.runtime == "native")
-    return Fix(tr(failure.title), failure.command, "terminal" if place == "here" and not terminal else place)
+    if place == "here" and not (terminal and asks):
+        place = "shell" if terminal else "terminal"
+    return Fix(tr(failure.title), tr(failure.cause), failure.command, place)
 
 
 def _place(failure: Failure, *, native: bool) -> Place:

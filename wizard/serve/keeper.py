@@ -79,7 +79,7 @@ class Keeper:
                 self._note(reason, "restarting")
                 await asyncio.sleep(wait)
                 self._restarts.append(time.monotonic())
-                reason = await self._restarted(endpoint)
+                reason = await self._restarted(endpoint, symptoms)
 
     async def _watched(self, endpoint: Endpoint, symptoms: Symptoms) -> tuple[str, bool]:
         """Why the server must be restarted, and whether that is useless; returns when it must."""
@@ -103,7 +103,7 @@ class Keeper:
                 if ended.is_set():  # its other threads are still ending
                     await asyncio.sleep(ready.POLL_SECONDS)
 
-    async def _restarted(self, before: Endpoint) -> str:
+    async def _restarted(self, before: Endpoint, symptoms: Symptoms) -> str:
         """Restart the server that was at ``before``; why that failed, or empty."""
         actions = [action for step in self.plan.steps for action in step.actions]
         start = next(action for action in actions if isinstance(action, Start))
@@ -124,7 +124,8 @@ class Keeper:
             if (hanging := find.note(self.server)) and find.alive(hanging):
                 with contextlib.suppress(ServerError):
                     await stop_processes(self.server)
-            return redact(error.what if isinstance(error, ServerError) else str(error))
+            why = error.what if isinstance(error, ServerError) else str(error)
+            return redact(join("; ", why, await asyncio.to_thread(symptoms.xid)))
         self.state = replace(self.state, restarts=self.state.restarts + 1)
         self._note(self.state.reason, "watching", self.state.log)
         return ""

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
@@ -56,13 +56,12 @@ class KernelLog:
             self._lines += [(self._clock(), line) for line in text.splitlines() if _XID.search(line)]
 
     def xid(self) -> str:
-        """The last minutes' Xid that explains most, in words; empty if there is none, or none can be read."""
+        """The last minutes' Xid that explains most, in words; empty if all are harmless, or none can be read."""
         self.read()
         since = self._clock() - RECENT_S
         lines = [line for at, line in self._lines if at >= since] if self._file else _journal()
-        scan = Scan()
-        scan.feed_lines(lines)
-        best = next(iter(scan.findings()), None)
+        lines = [line for line in lines if not _harmless(line)]
+        best = _scan(lines).cause()
         match = _XID.search(best.line if best else lines[-1] if lines else "")
         if match is None:
             return ""
@@ -70,6 +69,18 @@ class KernelLog:
         if best is None:
             return text
         return tr("{text} ({title}: {fix})", text=text, title=best.title, fix=best.fix)
+
+
+def _scan(lines: Iterable[str]) -> Scan:
+    scan = Scan()
+    scan.feed_lines(lines)
+    return scan
+
+
+def _harmless(line: str) -> bool:
+    """Whether its Xid is known and ends no program."""
+    scan = _scan((line,))
+    return bool(scan.findings()) and scan.cause() is None
 
 
 def _journal() -> list[str]:

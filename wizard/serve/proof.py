@@ -47,7 +47,7 @@ def _image(endpoint: Endpoint) -> str:
     name, _, digest = endpoint.image.partition("@")
     if digest:
         return tr("image {name} at digest {digest}", name=name, digest=short(digest))
-    return tr("image {name} with ID {id}, from no registry", name=name, id=short(endpoint.image_id))
+    return tr("local image {name}, ID {id}", name=name, id=short(endpoint.image_id))
 
 
 def short(digest: str) -> str:

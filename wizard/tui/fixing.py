@@ -64,7 +64,7 @@ async def ask(app: App[Any], offer: Offer) -> Answers | Literal["retry"] | None:
 
 
 async def _applied(app: App[Any], fix: Fix) -> bool:
-    question = f"{tr('Apply the fix and retry? This runs in your terminal:')}\n\n$ {fix.command}"
+    question = f"{fix.cause}\n\n{tr('Apply the fix and retry? This runs in your terminal:')}\n\n$ {fix.command}"
     answers = [("no", tr("Do not run it")), ("run", tr("Run it and retry"))]
     if await app.push_screen_wait(AskScreen(question, answers)) != "run":
         return False

@@ -93,6 +93,17 @@ def test_an_unfinished_vote_reveals_nothing() -> None:
     assert quality_charts.charts(begun) == ()
 
 
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("journey.vote('full', dataset='generated')", "  journey.vote('full', dataset='generated')"),
+        ("triton-wizard bench small --quality --vote full", "  $ triton-wizard bench small --quality --vote full"),
+    ],
+)
+def test_only_a_shell_line_has_a_prompt(command: str, line: str) -> None:
+    assert quality.text(replace(VOTED, command=command), 80).splitlines()[-2:] == ["Measure again:", line]
+
+
 def test_names_and_errors_are_shown_and_never_interpreted() -> None:
     name = "<script>alert(1)</script>|`a`"
     whole = report(subject(name, "1f0"))

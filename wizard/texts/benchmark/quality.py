@@ -42,7 +42,7 @@ def text(report: Quality, columns: int, *, listed: bool = False, titled: bool = 
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in warnings(report)),
         *(terminal.block(table, columns, listed) for table in tables_of(report)),
         "\n".join(wrap(shown(line), columns) for line in meaning(report)),
-        f"{tr('Measure again:')}\n  $ {one_line(shown(report.command))}",
+        terminal.again(report.command),
     ]
     return "\n\n".join(filter(None, blocks))
 

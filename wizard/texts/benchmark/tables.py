@@ -183,7 +183,7 @@ def _gpu(gpu: GpuUse) -> str:
     known = [
         "" if gpu.power_watts is None else f"{number(gpu.power_watts)} W",
         "" if gpu.memory_used_bytes is None else size(gpu.memory_used_bytes),
-        "" if gpu.server_memory_bytes is None else tr("{size} of it the server", size=size(gpu.server_memory_bytes)),
+        "" if gpu.server_memory_bytes is None else tr("{size} by the server", size=size(gpu.server_memory_bytes)),
         "" if gpu.sm_clock_mhz is None else f"{number(gpu.sm_clock_mhz)} MHz",
         "" if gpu.utilization is None else tr("{share} busy", share=words.share(gpu.utilization)),
     ]

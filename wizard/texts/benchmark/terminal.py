@@ -39,9 +39,15 @@ def text(report: Report, columns: int, *, bars: bool = True, titled: bool = True
         block(_barred(results, report, columns) if bars and not listed else results, columns, listed),
         block(_predictions(report), columns, listed),
         block(failed, columns, listed),
-        f"{tr('Measure again:')}\n  $ {one_line(shown(report.command))}",
+        again(report.command),
     ]
     return "\n\n".join(filter(None, blocks))
+
+
+def again(command: str) -> str:
+    """What measures the same again: a shell line, or a notebook's call."""
+    line = one_line(shown(command))
+    return f"{tr('Measure again:')}\n  {'' if line.startswith('journey.') else '$ '}{line}"
 
 
 def comparison_text(comparison: Comparison, columns: int, *, listed: bool = False, titled: bool = True) -> str:
@@ -53,7 +59,7 @@ def comparison_text(comparison: Comparison, columns: int, *, listed: bool = Fals
         "\n".join(wrap(shown(line), columns, first="! ", indent="  ") for line in compared.warnings(comparison)),
         *(block(table, columns, listed) for table in compared.summary(comparison)),
         "\n".join(wrap(shown(line), columns) for line in compared.verdicts(comparison)),
-        f"{tr('Measure again:')}\n  $ {one_line(shown(comparison.command))}",
+        again(comparison.command),
     ]
     return "\n\n".join(filter(None, blocks))
 
