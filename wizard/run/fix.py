@@ -1,6 +1,7 @@
 """The command that fixes a known failure: where it helps, and running it.
 
-Its text is always that of ``profiles/failures``: an error only names the failure.
+Its text is always that of ``profiles/failures``: an error only names the failure. The wizard's own
+commands get its path and the workspace.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from wizard.catalog.failures import Failure, failures
 from wizard.kernel.errors import WizardError
 from wizard.kernel.foreground import foreground
 from wizard.kernel.language import tr
+from wizard.kernel.paths import Workspace
+from wizard.kernel.program import pasteable
 from wizard.plan.plan import Plan
 from wizard.run.diagnose import ending
 
@@ -94,7 +98,8 @@ def fix_of(error: WizardError | None, plan: Plan | None, *, terminal: bool, asks
     place = _place(failure, native=plan.choice.runtime == "native")
     if place == "here" and not (terminal and asks):
         place = "shell" if terminal else "terminal"
-    return Fix(tr(failure.title), tr(failure.cause), failure.command, place)
+    line = pasteable(f"`{failure.command}`", Workspace(Path(plan.workspace)))[1:-1]
+    return Fix(tr(failure.title), tr(failure.cause), line, place)
 
 
 def _place(failure: Failure, *, native: bool) -> Place:
