@@ -58,6 +58,8 @@ def test_a_failed_run_is_retried_after_the_command(fixable: Fixable) -> None:
     child.expect_exact("Part missing.")
     child.expect_exact(f"  $ read x; test $x = word && touch {fixable.part}\r\n")
     child.expect_exact(QUESTION)
+    child.send("maybe\r")
+    child.expect_exact("Type y or n:")
     child.send("y\rword\r")
     child.expect_exact("exit status 0")
     child.expect_exact("done in ")

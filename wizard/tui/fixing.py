@@ -63,8 +63,7 @@ async def ask(app: App[Any], offer: Offer) -> Answers | Literal["retry"] | None:
         question = f"{tr('Apply the fix and retry? This runs in your terminal:')}\n\n$ {offer.fix.command}"
         answers = [("no", tr("Do not run it")), ("run", tr("Run it and retry"))]
         if offer.changes:
-            instead = tr("Apply the fix and review the recommendations: {changes}", changes=changes)
-            answers.append(("change", instead))
+            answers.append(("change", tr("Change the options instead: {changes}", changes=changes)))
     answer = await app.push_screen_wait(AskScreen(question, answers))
     if answer == "change":
         return offer.changes
