@@ -113,7 +113,7 @@ def in_image(folder: Path) -> Plan:
     return plan_of(folder / "w", image, python_step("one", touch(folder / "made"), folder / "made", reads=(IMAGE,)))
 
 
-def said(events: list[Event]) -> bool:
+def reported(events: list[Event]) -> bool:
     lines = [line for event in events if isinstance(event, Output) for line in event.lines]
     return any("is not the image of the last run" in line for line in lines)
 
@@ -138,15 +138,15 @@ async def test_a_moved_tag_is_told_once_also_if_its_step_is_skipped(
 ) -> None:
     plan = in_image(tmp_path)
     inspect(printed(ID))
-    assert not said((await events_of(plan))[0])
+    assert not reported((await events_of(plan))[0])
     inspect(printed(ID[::-1]))
     events, _ = await events_of(plan, skip={"image"})
     assert outcomes(events) == {"image": "omitted", "one": "done"}
-    assert said(events)
+    assert reported(events)
     events, error = await events_of(plan)
     assert outcomes(events) == {"image": "done", "one": "skipped"}
     assert isinstance(error, ServerError)  # only because these steps start none
-    assert not said(events)
+    assert not reported(events)
 
 
 async def test_a_skipped_image_that_cannot_be_identified_fails_its_step(
