@@ -54,10 +54,10 @@ class Fixable:
         code = f"import os, sys; os.path.exists({str(self.part)!r}) or sys.exit('error: {LINE}'); print('it is there')"
         return plan_of(self.workspace.root, python_step("one", code), name=NAME)
 
-    def made(self, command: str, where: str = "machine") -> Fixable:
-        """With profiles in which ``command`` is the fix."""
+    def made(self, command: str, where: str = "machine", **changes: int) -> Fixable:
+        """With profiles in which ``command`` is the fix, and ``changes`` avoid the failure, too."""
         fields = {"title": "Part missing", "cause": "It is not there.", "fix": "Make it.", "source": "this test"}
-        more = {"command": command, "where": where}
+        more = {"command": command, "where": where, **{f"changes.{name}": value for name, value in changes.items()}}
         (self.profiles / "failures").mkdir(parents=True)
         table = "\n".join(f"{name} = {json.dumps(value)}" for name, value in {**fields, **more}.items())
         text = f'[{KNOWN}]\nlines = ["{LINE}"]\n{table}\n'

@@ -27,6 +27,7 @@ import random
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -64,8 +65,8 @@ class Kills:
     steps: Counter[str] = field(default_factory=Counter)
     """Step that ran when a signal came → how often."""
     ends: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-    """From SIGTERM or SIGINT to the end of the wizard."""
+    seconds: list[tuple[float, str]] = field(default_factory=list)
+    """From SIGTERM or SIGINT to the end of the wizard, and the step that ran."""
     torn: int = 0
     """Kills that may have left half a line in the journal."""
     where: str = ""
@@ -154,7 +155,7 @@ class Kills:
             output = program.communicate(timeout=LIMIT_S)[0]
             self.steps[last_step(output)] += 1
             if number_of != signal.SIGKILL:
-                self.seconds.append(time.monotonic() - sent)
+                self.seconds.append((time.monotonic() - sent, last_step(output)))
                 self.expect(not self.strays(), f"processes are left after {number_of.name}: {self.strays()}")
             ours = "Traceback" in output and f'File "{ROOT}' in output
             self.expect(not ours, f"a traceback after {number_of.name}: {output[-600:]}")
@@ -236,7 +237,10 @@ def main() -> int:
     print("at the step: " + ", ".join(f"{count} {name}" for name, count in kills.steps.most_common()))
     print("resumed runs ended: " + ", ".join(f"{count} {name}" for name, count in kills.ends.most_common()))
     if kills.seconds:
-        print(f"SIGTERM or SIGINT to the end: at most {max(kills.seconds):.1f} s, load {os.getloadavg()[0]:.1f}")
+        longest, step = max(kills.seconds)
+        middle = statistics.median(seconds for seconds, _ in kills.seconds)
+        ends = f"median {middle:.1f} s, at most {longest:.1f} s ({step})"
+        print(f"SIGTERM or SIGINT to the end: {ends}, load {os.getloadavg()[0]:.1f}")
     for violation in kills.violations:
         print(violation)
     if made and not kills.violations:

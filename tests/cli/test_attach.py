@@ -172,6 +172,20 @@ def test_a_second_build_is_told_who_builds_and_offered_to_watch(seat: Seat) -> N
     assert ends(asked) == 7
 
 
+def test_status_shows_the_build_and_how_to_watch_it(seat: Seat) -> None:
+    seat.starts()
+    shown = seat.run("status").stdout
+    assert "building" in shown
+    assert f" --workspace {seat.workspace.root} attach\n" in shown
+    assert " up " not in shown, "that is refused now (TW-R100)"
+    (status,) = json.loads(seat.run("status", "--json").stdout)
+    assert (status["name"], status["state"], status["url"]) == ("test", "building", None)
+    seat.run("cancel")
+    (status,) = json.loads(seat.run("status", "--json").stdout)
+    assert status["state"] == "stopped"
+    assert status["detail"].endswith(" up test")
+
+
 def test_a_killed_build_is_reported_and_the_next_run_resumes(seat: Seat) -> None:
     terminal, step = seat.starts()
     view = seat.terminal("attach", "--verbose")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.fixable import LINE, Fixable
+from tests.fixable import LINE, NAME, Fixable
 from tests.prompts.terminal import environment
+from wizard.run.build import recorded
 
 QUESTION = "Run it now and retry? [y/N]"
 
@@ -58,6 +59,8 @@ def test_a_failed_run_is_retried_after_the_command(fixable: Fixable) -> None:
     child.expect_exact("Part missing.\r\nIt is not there.\r\nKnown fix:\r\n")
     child.expect_exact(f"  $ read x; test $x = word && touch {fixable.part}\r\n")
     child.expect_exact(QUESTION)
+    child.send("maybe\r")
+    child.expect_exact("Type y or n:")
     child.send("y\rword\r")
     child.expect_exact("succeeded.")
     child.expect_exact("done in ")
@@ -103,7 +106,7 @@ def test_yes_alone_runs_nothing(fixable: Fixable, words: tuple[str, ...]) -> Non
 
 
 def test_an_ended_build_is_fixed_and_retried_where_attach_shows_it(fixable: Fixable) -> None:
-    done = piped(fixable, "run", f"{fixable.folder}/plan.json", "--yes")
+    done = piped(fixable, "run", f"{fixable.folder}/plan.json", "--yes", "--keep")
     shown = (
         f"Run this in a terminal of this machine, then try again:\n  $ read x; test $x = word && touch {fixable.part}\n"
     )
@@ -117,6 +120,9 @@ def test_an_ended_build_is_fixed_and_retried_where_attach_shows_it(fixable: Fixa
     child.expect_exact("done in ")
     assert ends(child)[0] == 8
     assert fixable.part.exists()
+    again = recorded(fixable.workspace.server(NAME))
+    assert again is not None
+    assert again.keep, "as the first command said"
 
 
 def test_a_failure_that_is_not_known_any_more_is_only_shown(fixable: Fixable) -> None:

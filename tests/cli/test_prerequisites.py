@@ -96,7 +96,7 @@ def test_a_distribution_without_known_commands() -> None:
     assert caught.value.code == "TW-U41"
 
 
-@pytest.mark.parametrize(("answer", "made"), [("y\n", True), ("\n", False), ("no\n", False)])
+@pytest.mark.parametrize(("answer", "made"), [("y\n", True), ("maybe\ny\n", True), ("\n", False), ("no\n", False)])
 def test_the_question_is_asked_in_the_terminal(tmp_path: Path, answer: str, made: bool) -> None:
     """In a real terminal, answered as a user would."""
     import os

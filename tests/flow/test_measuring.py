@@ -90,8 +90,10 @@ def test_a_screen_measures_itself_and_goes_back_to_its_chat() -> None:
     assert walk.asks == "measure"
     walk(FOLDER)
     assert (walk.asks, walk.state.report) == ("report", FOLDER)
-    walk()(WANTED)(None)
-    assert walk.asks == "bench"
+    walk()
+    assert (walk.asks, walk.state.report) == ("bench", FOLDER)  # where the list starts
+    walk(WANTED)(None)
+    assert (walk.asks, walk.state.report) == ("bench", "")
     walk()
     assert (walk.asks, walk.state.endpoint, walk.state.conversation) == ("chat", other, conversation)
     assert walk.done[-1] == effects.Recall("other")

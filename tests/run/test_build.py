@@ -385,7 +385,7 @@ async def test_too_much_output_is_in_the_log_only(tmp_path: Path, monkeypatch: p
     server = Workspace(tmp_path).server("test")
     saved = [os.dup(stream) for stream in (1, 2)]
     try:
-        record = builder.Record(server)
+        record = builder.Record(server, build.Order(plan_of(tmp_path), (), (), None, None, None, "en", {}))
         for number in range(100):
             record.add(Output("one", (f"line {number} " + "x" * 80,), 0.0))
         record.add(StepFinished("one", "done", 1.0, "", 0.0))

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from wizard.kernel.errors import StepError
-from wizard.plan.plan import Image
+from tests.run.runs import events_of, outcomes, touch
+from tests.values import plan_of, python_step
+from wizard.kernel.errors import ServerError, StepError
+from wizard.plan.artefacts import IMAGE
+from wizard.plan.plan import Command, Done, Estimate, Image, Plan, Step
+from wizard.run.events import Event, Output
 from wizard.run.image import exact
 
 FAKE_ENGINE = """#!/bin/sh
@@ -96,3 +100,60 @@ async def test_an_engine_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatc
 def test_a_plan_cannot_name_another_program(engine: str, name: str) -> None:
     with pytest.raises(ValueError, match="image"):
         Image(engine, name)
+
+
+def printed(identity: str) -> str:
+    return json.dumps([{**INSPECTED, "Id": identity, "RepoDigests": []}], indent=4)
+
+
+def in_image(folder: Path) -> Plan:
+    """A step that gets an image, and one that runs in it."""
+    pull = Command(("docker", "image", "inspect", NAME))
+    image = Step("image", "Get it", "", (pull,), Done(), Estimate(1), writes=(IMAGE,), image=Image("docker", NAME))
+    return plan_of(folder / "w", image, python_step("one", touch(folder / "made"), folder / "made", reads=(IMAGE,)))
+
+
+def reported(events: list[Event]) -> bool:
+    lines = [line for event in events if isinstance(event, Output) for line in event.lines]
+    return any("is not the image of the last run" in line for line in lines)
+
+
+async def test_what_is_to_be_done_again_is_not_forgotten_while_the_engine_does_not_answer(
+    tmp_path: Path, inspect: Callable[..., None]
+) -> None:
+    plan = in_image(tmp_path)
+    inspect(printed(ID))
+    await events_of(plan)
+    inspect("", status=1)
+    events, error = await events_of(plan, redo={"one"})
+    assert outcomes(events) == {"image": "failed"}
+    assert isinstance(error, StepError)
+    inspect(printed(ID))
+    assert outcomes((await events_of(plan))[0]) == {"image": "done", "one": "done"}
+    assert outcomes((await events_of(plan))[0]) == {"image": "done", "one": "skipped"}
+
+
+async def test_a_moved_tag_is_told_once_also_if_its_step_is_skipped(
+    tmp_path: Path, inspect: Callable[..., None]
+) -> None:
+    plan = in_image(tmp_path)
+    inspect(printed(ID))
+    assert not reported((await events_of(plan))[0])
+    inspect(printed(ID[::-1]))
+    events, _ = await events_of(plan, skip={"image"})
+    assert outcomes(events) == {"image": "omitted", "one": "done"}
+    assert reported(events)
+    events, error = await events_of(plan)
+    assert outcomes(events) == {"image": "done", "one": "skipped"}
+    assert isinstance(error, ServerError)  # only because these steps start none
+    assert not reported(events)
+
+
+async def test_a_skipped_image_that_cannot_be_identified_fails_its_step(
+    tmp_path: Path, inspect: Callable[..., None]
+) -> None:
+    inspect("", status=1)
+    events, error = await events_of(in_image(tmp_path), skip={"image"})
+    assert outcomes(events) == {"image": "failed"}
+    assert isinstance(error, StepError)
+    assert error.code == "TW-R110"

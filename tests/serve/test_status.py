@@ -67,6 +67,9 @@ def test_the_state_is_what_processes_and_port_show(
         assert shown.state == state
         assert shown.detail.startswith(detail.format(port=http.port, pid=endpoint.pid))
         assert shown.actual is None  # nothing was measured
+        (rebuilt,) = statuses(workspace, building="demo")
+        assert rebuilt.state == ("building" if state == "dead" else state), "what runs can be used until it is replaced"
+        assert statuses(workspace, building="other") == [shown]
         keep(workspace, measurement(plan_of(workspace.root, name="demo"), Measured(kv_bytes=4096)))
         assert (statuses(workspace)[0].actual is not None) == (state == "ready")
     (shown,) = statuses(workspace)

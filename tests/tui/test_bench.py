@@ -156,7 +156,8 @@ async def test_from_the_chat_to_the_report_and_back(workspace: Workspace, size: 
         await wait_for(pilot, lambda: bench.view.reports)
         await pilot.pause()
         assert "Benchmark  " in text(app)
-        await pilot.press("up", "enter")  # the last row: the report
+        assert bench.query_one(Picker).highlighted == 2, "the report that was just read"
+        await pilot.press("enter")
         await screen(pilot, ReportScreen)
         await pilot.press("escape")
         bench = await screen(pilot, BenchScreen)
@@ -279,8 +280,9 @@ async def test_reports_of_every_kind_are_listed_and_opened(workspace: Workspace,
         assert [row[0] for row in rows] == kinds
         assert " ".join(rows[2][1].split()) == "2026-11-24 12:00 · sample, faster"
         titles = ["Benchmark of example/Sample-8B", "Settings of sample", "Comparison of sample"]
+        await pilot.press("down")
         for down, title in enumerate([*titles, *["Quality of small"] * 3], 2):
-            await pilot.press(*["down"] * down, "enter")
+            await pilot.press("down", "enter")  # from the report before
             report = await screen(pilot, ReportScreen)
             assert str(report.query_one(".heading", Static).render()).startswith(title)
             assert report.check_action("vote", ()) is (kinds[down - 2] in ("Comparison", "Blind vote", "Quality"))
@@ -288,6 +290,9 @@ async def test_reports_of_every_kind_are_listed_and_opened(workspace: Workspace,
             bench = await screen(pilot, BenchScreen)
             await wait_for(pilot, lambda: bench.view.offers and bench.view.reports)  # noqa: B023
             await pilot.pause()
+        await pilot.press("escape")
+        bench = await to_bench(pilot)
+        assert bench.query_one(Picker).highlighted == 0, "whoever comes from the chat wants to measure"
 
 
 async def test_the_installation_is_confirmed_and_its_error_leads_back(workspace: Workspace) -> None:

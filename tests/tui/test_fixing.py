@@ -20,9 +20,11 @@ from tests.tui.values import events
 from tests.tui.walking import StillApp, screen, wait_for
 from wizard.run.diagnose import CommandError, Failure
 from wizard.run.events import StepFinished
+from wizard.tui.screens.advice import AdviceScreen
 from wizard.tui.screens.build import BuildScreen
 from wizard.tui.screens.modal import AskScreen
 from wizard.tui.views.build import BuildView, Phase, ended, folded
+from wizard.tui.widgets.picker import Picker
 
 FAILURE = Failure("exit status 1", f"error: {LINE}", "Make it.", "/logs/start.log", "start it")
 Begin: TypeAlias = Callable[[str], Any]
@@ -93,6 +95,24 @@ async def test_after_the_command_the_step_is_retried(fixable: Fixable, journey: 
         await wait_for(pilot, lambda: build.view.phase is Phase.READY)
         assert "` succeeded." in next(iter(app._notifications)).message
     assert (app.lent, journey.runs, fixable.part.exists()) == (1, 2, True)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_options_that_avoid_the_failure_are_offered_beside_the_command(
+    fixable: Fixable, journey: FakeJourney, size: tuple[int, int]
+) -> None:
+    fixable.made(f"touch {fixable.part}", max_len=256)
+    app = FakeTerminalApp(journey)
+    async with app.run_test(size=size) as pilot:
+        await failed(pilot)
+        await pilot.press("a")
+        question = await screen(pilot, AskScreen)
+        assert f"$ touch {fixable.part}" in question._question
+        answers = [str(option.prompt) for option in question.query_one(Picker).options]
+        assert "256" in answers[-1]
+        await pilot.press("up", "enter")
+        await screen(pilot, AdviceScreen)
+    assert (app.lent, journey.runs, fixable.part.exists()) == (0, 1, False)
 
 
 @pytest.mark.parametrize(

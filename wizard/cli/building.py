@@ -47,15 +47,16 @@ def carry_out(
     overrides: dict[str, Any] = {name: frozenset(getattr(arguments, name, None) or ()) for name in ("redo", "skip")}
     keep, workshop = getattr(arguments, "keep", None), explanations_of(arguments)
     explanation = step_explanations(plan, workshop) if workshop else None
+    note = continues(arguments) if leaving else ""
     while True:
         events = journey.run(plan, exposure=exposure, keep=keep, leaving=leaving, **overrides)
         try:
-            whole = _shown(events, arguments, leaving, continues(arguments) if leaving else "", explanation)
+            whole = _shown(events, arguments, leaving, note, explanation)
             break
         except WizardError as error:
             if not fixed(error, plan, arguments):
                 raise
-            overrides["redo"] = frozenset()  # the journal knows which of them are left
+            overrides["redo"], note = frozenset(), ""  # the journal knows which of them are left
     if whole:
         return
     if leaving is not None and leaving.is_set():
@@ -206,7 +207,8 @@ def _watch(build: Build, arguments: argparse.Namespace) -> None:
         plan = journey.earlier_plan(workspace_of(arguments), build.name)
         if plan is None or not fixed(error, plan, arguments):
             raise
-        carry_out(plan, argparse.Namespace(**{**vars(arguments), "words": ("up", build.name)}))  # how it is continued
+        as_before = {"words": ("up", build.name), "redo": (), "skip": build.skip, "keep": build.keep}
+        carry_out(plan, argparse.Namespace(**{**vars(arguments), **as_before}), build.exposure)
         running = True
     if running:
         tell_next(build.name, arguments)

@@ -19,7 +19,15 @@ def yes(question: str) -> bool:
     if not is_terminal():
         message = tr("a confirmation is needed, but no terminal is attached")
         raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
+    return agreed(question, default=True)
+
+
+def agreed(question: str, *, default: bool) -> bool:
+    """The answer that is typed in the terminal, ``default`` for Enter; False at the end of input (Ctrl-D)."""
+    print(f"{question} {'[Y/n]' if default else '[y/N]'} ", end="", file=sys.stderr, flush=True)
+    while line := sys.stdin.readline():
+        reply = line.strip().lower()
+        if reply in ("", "y", "yes", "n", "no"):
+            return reply.startswith("y") if reply else default
         print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    return bool(reply) and not reply.strip().startswith("n")
+    return False

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from wizard.cli.confirm import agreed
 from wizard.kernel.language import tr
 from wizard.kernel.text import is_terminal
 from wizard.prompts.speech import tell
@@ -40,5 +41,4 @@ def _agreed() -> bool:
     from wizard.prompts.question_input import forget_typed
 
     forget_typed()  # a user who typed ahead has not read the command
-    print(f"{tr('Run it now and retry?')} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return agreed(tr("Run it now and retry?"), default=False)

@@ -8,6 +8,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from wizard.cli.confirm import agreed
 from wizard.cli.stages import print_json, workspace_of
 from wizard.kernel.errors import CancelledError, HostError, UsageError
 from wizard.kernel.foreground import foreground
@@ -100,8 +101,7 @@ def _ask() -> None:
     if not is_terminal(sys.stdin):
         message = tr("confirmation required, but no terminal is attached")
         raise UsageError("TW-U38", message, tr("Pass --yes to run the commands without confirmation."))
-    print(f"\n{tr('Run them?')} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not agreed(f"\n{tr('Run them?')}", default=False):
         raise CancelledError(
             "TW-U42", tr("the commands were not run"), tr("Nothing was changed; you can run them manually.")
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wizard.cli.building import carry_out, offer, tell_next
 from wizard.cli.command_lines import command_line, fit, typed_command
+from wizard.cli.confirm import agreed
 from wizard.cli.exposure import exposure_of
 from wizard.cli.stages import host_of, print_json, workspace_of
 from wizard.cli.tools import tools_of
@@ -150,10 +151,7 @@ def _ask_to_go(plan: Plan, arguments: argparse.Namespace, *, files: bool = False
         raise UsageError("TW-U03", message, tr("Pass --yes to accept it."))
     print(plan_text(plan, files=files, fit=fit(arguments)), file=sys.stderr)
     forget_typed()  # a user who typed ahead has not read the plan
-    print(f"\n{tr('Start?')} [Y/n] ", end="", file=sys.stderr, flush=True)
-    while (reply := sys.stdin.readline().lower()) and reply.strip() not in ("", "y", "yes", "n", "no"):
-        print(f"{tr('Type y or n:')} ", end="", file=sys.stderr, flush=True)
-    if not reply or reply.strip().startswith("n"):  # an empty read, not even Enter, is the end of input (Ctrl-D)
+    if not agreed(f"\n{tr('Start?')}", default=True):
         raise CancelledError(
             "TW-U06", tr("the plan was not accepted"), tr("Nothing was done; use flags to change the plan.")
         )

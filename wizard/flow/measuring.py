@@ -24,11 +24,11 @@ def to_bench(state: State) -> Move:
 def bench_chosen(state: State, answer: Answer) -> Move:
     """Measure, read an earlier report, or neither."""
     if answer.value is None:
-        return _over(state)
+        return _over(replace(state, report=""))
     if isinstance(answer.value, str):
         return go(replace(state, report=answer.value), "report")
     wanted: Wanted = answer.value
-    return go(replace(state, wanted=wanted), "measure")
+    return go(replace(state, wanted=wanted, report=""), "measure")
 
 
 def _over(state: State) -> Move:

@@ -60,7 +60,7 @@ class State:
         endpoint: Address of the served model.
         conversation: The last chat's conversation, if the next chat continues it.
         wanted: What was measured last, or will be.
-        report: Folder of the report that is read.
+        report: Folder of the report that is read, or was read last; empty after another choice.
     """
 
     given: dict[str, Any] = field(default_factory=dict)

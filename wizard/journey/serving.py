@@ -102,10 +102,12 @@ def cancel(workspace: Workspace, name: str | None = None) -> Build | None:
 
 
 def statuses(workspace: Workspace) -> list[Status]:
-    """Stage 6. Every server of the workspace, with whether it is running and ready (≤ 2 s each)."""
+    """Stage 6. Every server of the workspace, with whether it is being built, running and ready (≤ 2 s each)."""
+    from wizard.run.build import building as find
     from wizard.serve.status import statuses as look
 
-    return look(workspace)
+    build = find(workspace)  # before the servers: one that becomes ready meanwhile is shown as ready
+    return look(workspace, build.name if build else None)
 
 
 def verify(workspace: Workspace, name: str, progress: Callable[[float], None]) -> str:

@@ -53,6 +53,9 @@ class Build:
         boot: The start of the machine that this time counts from.
         at: When it began, in seconds since 1970.
         caller: The process that it ends with, and its start time; None if it outlives that.
+        skip: See `wizard.run.engine.run`, as for ``exposure`` and ``keep``: how it was started, for whoever retries it.
+        exposure: As above.
+        keep: As above.
     """
 
     name: str
@@ -61,6 +64,9 @@ class Build:
     boot: str
     at: float
     caller: tuple[int, str] | None = None
+    skip: tuple[str, ...] = ()
+    exposure: Exposure | None = None
+    keep: bool | None = None
 
     @property
     def running(self) -> bool:
@@ -358,9 +364,19 @@ def _give(order: Order, process: subprocess.Popen[bytes]) -> None:
         raise from_data(Failure, data, where="stdout").error()
 
 
-def begin(server: ServerFolder, caller: tuple[int, str] | None) -> int:
+def begin(server: ServerFolder, order: Order) -> int:
     """In the process: make its record, in one piece with its first line; return the open file."""
-    build = Build(server.name, *me(), boot_id(), time.time(), caller)
+    build = Build(
+        name=server.name,
+        pid=os.getpid(),
+        started=proctable.start_time(os.getpid()),
+        boot=boot_id(),
+        at=time.time(),
+        caller=order.caller,
+        skip=order.skip,
+        exposure=order.exposure,
+        keep=order.keep,
+    )
     new = server.build.with_name(server.build.name + ".new")
     record = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     os.write(record, f"{to_json(to_data(build))}\n".encode())

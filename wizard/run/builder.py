@@ -49,7 +49,7 @@ async def _carry_out(order: Order) -> None:
     try:
         async with aclosing(followed("run", steps)) as events:
             async for event in events:
-                record = record or Record(server, order.caller)
+                record = record or Record(server, order)
                 record.add(event)
     except asyncio.CancelledError:
         todo = tr("To continue, run `up` again.")
@@ -94,7 +94,7 @@ class Record:
         WorkspaceError: TW-R04 if it cannot be written, as does `add`.
     """
 
-    def __init__(self, server: ServerFolder, caller: tuple[int, str] | None = None) -> None:
+    def __init__(self, server: ServerFolder, order: Order) -> None:
         self.error: WorkspaceError | None = None
         """Why it could not be written."""
         self._path = server.build
@@ -106,7 +106,7 @@ class Record:
             log = os.open(server.build_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             self._reserved = TemporaryFile(dir=server.root)  # noqa: SIM115 -- it is there as long as this
             os.posix_fallocate(self._reserved.fileno(), 0, RESERVED_BYTES)
-            self._file = begin(server, caller)  # last: it takes the place of the record before
+            self._file = begin(server, order)  # last: it takes the place of the record before
         except OSError as error:
             raise unwritable(self._path, error) from error
         _answer("{}")

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from wizard.advise.calibration import rows
 from wizard.kernel import proctable
@@ -125,24 +126,22 @@ class _Run:
         self.fingerprints = fingerprints(self.plan.steps)
         self._write(self.server.plan, to_document(self.plan))
         self.finished = self.journal.finished()
-        self._forget(self.redo)
+        # The final fingerprints have the ID of the image, which this run does not know yet, nor whether it gets so far.
+        images = any(step.image for step in self.plan.steps)
+        self._forget(self.redo, self.journal.last(self.plan.name) if self.redo and images else {})
         for index, step in enumerate(self.plan.steps, 1):
             started = StepStarted(step.id, step.title, index, len(self.plan.steps), time.time())
             self.journal.add(self.plan.name, started)
             yield started
-            if step.id in self.skip:
-                if step.image and (lines := await self._identify(step.image)):  # later steps run in it all the same
-                    yield Output(step.id, lines, time.time())
-                yield self._end(step, "omitted", time.monotonic(), tr("skipped by the user"))
-                continue
-            mark = self.fingerprints[step.id]
-            if still_done(step, self.finished.get(mark)) or await self._is_served(step):
-                yield self._end(step, "skipped", time.monotonic(), tr("already done and unchanged"))
-                continue
-            if step.done.files:  # a step without conditions always runs, and invalidates nothing
-                users = dependants(self.plan.steps, {step.id})
-                self.redo |= users
-                self._forget(users - {step.id})
+            if step.id not in self.skip:
+                mark = self.fingerprints[step.id]
+                if still_done(step, self.finished.get(mark)) or await self._is_served(step):
+                    yield self._end(step, "skipped", time.monotonic(), tr("already done and unchanged"))
+                    continue
+                if step.done.files:  # a step without conditions always runs, and invalidates nothing
+                    users = dependants(self.plan.steps, {step.id})
+                    self.redo |= users
+                    self._forget(users - {step.id})
             async with aclosing(self._recorded(step)) as events:
                 async for event in events:
                     yield event
@@ -182,13 +181,15 @@ class _Run:
         text = tr("{image} is not the image of the last run: steps that used that one run again.", image=image.name)
         return (text,)
 
-    def _forget(self, ids: Set[str]) -> None:
-        """Record that the steps ``ids`` must run again, so that a later run knows it too."""
+    def _forget(self, ids: Set[str], more: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Record that the steps ``ids`` must run again, so that a later run knows it too; also those with the
+        fingerprints in ``more``, by step ID.
+        """
         for step in self.plan.steps:
-            mark = self.fingerprints[step.id]
-            if step.id in ids and mark in self.finished:
-                del self.finished[mark]
-                self._end(step, "cancelled", time.monotonic(), "to be done again")
+            for mark in (self.fingerprints[step.id], more.get(step.id, "")):
+                if step.id in ids and mark in self.finished:
+                    del self.finished[mark]
+                    self._end(step, "cancelled", time.monotonic(), "to be done again", mark=mark)
 
     async def _is_served(self, step: Step) -> bool:
         """Whether the step would start a server that is already running, from exactly this plan."""
@@ -205,12 +206,17 @@ class _Run:
         )
 
     async def _recorded(self, step: Step) -> AsyncGenerator[Event, None]:
-        """Run the step and record its events and its outcome."""
-        began = time.monotonic()
+        """Run the step, or skip it as the user wants, and record its events and its outcome."""
+        began, omitted = time.monotonic(), step.id in self.skip
         try:
-            async with aclosing(self._do(step)) as events:
-                async for event in events:
-                    yield event
+            if not omitted:
+                async with aclosing(self._do(step)) as events:
+                    async for event in events:
+                        yield event
+            if step.image and (
+                lines := await self._identify(step.image)
+            ):  # without the step, later ones run in it, too
+                yield Output(step.id, lines, time.time())
         except OSError as error:
             problem = unwritable(Path(error.filename or self.workspace.root), error)
             yield self._end(step, "failed", began, problem.what, problem)
@@ -221,10 +227,17 @@ class _Run:
         except (asyncio.CancelledError, GeneratorExit):  # nothing may be yielded any more
             self._end(step, "cancelled", began, tr("stopped by the user"))
             raise
-        yield self._end(step, "done", began, "")
+        yield self._end(step, "omitted" if omitted else "done", began, tr("skipped by the user") if omitted else "")
 
     def _end(
-        self, step: Step, outcome: Outcome, began: float, reason: str, error: WizardError | None = None
+        self,
+        step: Step,
+        outcome: Outcome,
+        began: float,
+        reason: str,
+        error: WizardError | None = None,
+        *,
+        mark: str = "",
     ) -> StepFinished:
         event = StepFinished(
             step=step.id,
@@ -232,15 +245,16 @@ class _Run:
             seconds=time.monotonic() - began,
             reason=redact(reason),
             at=time.time(),
-            fingerprint=self.fingerprints[step.id],
-            made=self._made(step) if outcome == "done" else None,
+            fingerprint=mark or self.fingerprints[step.id],
+            made=self._made(step, outcome),
             error={**error.as_json(), **({"known": error.known} if error.known else {})} if error else None,
         )
         self.journal.add(self.plan.name, event)
         return event
 
-    def _made(self, step: Step) -> dict[str, tuple[int, int]]:
-        return made(step) | ({self.image.name: self.image.state} if step.image and self.image else {})
+    def _made(self, step: Step, outcome: Outcome) -> dict[str, tuple[int, int]] | None:
+        image = {self.image.name: self.image.state} if step.image and self.image else {}
+        return made(step) | image if outcome == "done" else image or None
 
     async def _do(self, step: Step) -> AsyncGenerator[Event, None]:
         self.server.logs.mkdir(exist_ok=True)
@@ -261,8 +275,6 @@ class _Run:
                 async with aclosing(events):
                     async for event in events:
                         yield event
-            if step.image and (lines := await self._identify(step.image)):
-                yield Output(step.id, lines, time.time())
 
     def _exact(self, action: Action) -> Action:
         """The action with the ID of the image in place of its name."""

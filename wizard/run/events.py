@@ -65,13 +65,14 @@ class StepFinished:
     fingerprint: str = ""
     """Fingerprint of the step's definition, so that a changed step runs again."""
     made: dict[str, tuple[int, int]] | None = None
-    """Path → (size in bytes, modification time in ns) of its results, so that a damaged result is recreated."""
+    """Path → (size in bytes, modification time in ns) of its results, so that a damaged result is recreated. An image's
+    name → its size, and a number that is another for another image."""
     error: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The model is ready at ``endpoint``. ``proof`` is what its files were compared with; empty if that is unknown."""
+    """The model is ready at ``endpoint``; ``proof`` is what is known of its files and its image, or empty."""
 
     endpoint: Endpoint
     at: float

@@ -65,6 +65,11 @@ class Journal:
         states = (event.made.get(name) for event in reversed(events) if isinstance(event, StepFinished) and event.made)
         return next((state for state in states if state), None)
 
+    def last(self, server: str) -> dict[str, str]:
+        """Step ID → fingerprint of the step when it was last completed for ``server``."""
+        events = (event for event in self.events(server) if isinstance(event, StepFinished))
+        return {event.step: event.fingerprint for event in events if event.outcome == "done"}
+
     def finished(self) -> dict[str, StepFinished]:
         """Step fingerprint → its completion, for every step that was completed and did not fail in a later run."""
         finished: dict[str, StepFinished] = {}

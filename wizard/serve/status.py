@@ -21,6 +21,7 @@ STATES = {
     "starting": mark("starting"),
     "stopping": mark("stopping"),
     "stopped": mark("stopped"),
+    "building": mark("building"),
     "dead": mark("dead"),
 }
 """State of a server → display word."""
@@ -31,8 +32,10 @@ class Status:
     """A server of the workspace."""
 
     name: str
-    state: Literal["ready", "starting", "stopping", "stopped", "dead"]
+    state: Literal["ready", "starting", "stopping", "stopped", "building", "dead"]
     """``stopping``: its process is about to exit.
+
+    ``building``: it is not running, and a build sets it up.
 
     ``dead``: it was started, not stopped, and cannot respond: one of its processes exited.
     """
@@ -112,11 +115,26 @@ def _up(server: ServerFolder) -> str:
     return command("up", server.name, workspace=server.workspace)
 
 
-def statuses(workspace: Workspace) -> list[Status]:
-    """Every server of the workspace, by name."""
+def statuses(workspace: Workspace, building: str | None = None) -> list[Status]:
+    """Every server of the workspace, by name; ``building`` is the one that is being built."""
     past = calibration.kept(workspace)
     servers = [workspace.server(name) for name in workspace.names()]
-    return [_proven(_measured(_cared(status(server), server), past), proof.proof(server)) for server in servers]
+    return [
+        _proven(_measured(_cared(_built(status(server), server, building), server), past), proof.proof(server))
+        for server in servers
+    ]
+
+
+def _built(status: Status, server: ServerFolder, building: str | None) -> Status:
+    """A server that is off is building if a build sets it up; one that runs can be used until it is replaced."""
+    if server.name != building or status.state not in ("stopped", "dead"):
+        return status
+    return Status(
+        server.name,
+        "building",
+        None,
+        tr("watch it with {command}", command=command("attach", workspace=server.workspace)),
+    )
 
 
 def _cared(status: Status, server: ServerFolder) -> Status:

@@ -55,19 +55,23 @@ def by_hand(app: App[Any], offer: Offer) -> str:
 
 async def ask(app: App[Any], offer: Offer) -> Answers | Literal["retry"] | None:
     """Do it after confirmation: answers to change, ``"retry"`` after a command that succeeded, or None."""
-    if offer.fix is not None and not offer.fix.by_hand:
-        return "retry" if await _applied(app, offer.fix) else None
     changes = remedies.changed(offer.changes)
-    question = tr("Change the options to {changes} and review the recommendations?", changes=changes)
-    answer = await app.push_screen_wait(AskScreen(question, [("fix", tr("Apply")), ("no", tr("Cancel"))]))
-    return offer.changes if answer == "fix" else None
+    if offer.fix is None or offer.fix.by_hand:
+        question = tr("Change the options to {changes} and review the recommendations?", changes=changes)
+        answers = [("change", tr("Apply")), ("no", tr("Cancel"))]
+    else:
+        asked = tr("Apply the fix and retry? This runs in your terminal:")
+        question = f"{offer.fix.cause}\n\n{asked}\n\n$ {offer.fix.command}"
+        answers = [("no", tr("Do not run it")), ("run", tr("Run it and retry"))]
+        if offer.changes:
+            answers.append(("change", tr("Change the options instead: {changes}", changes=changes)))
+    answer = await app.push_screen_wait(AskScreen(question, answers))
+    if answer == "change":
+        return offer.changes
+    return "retry" if answer == "run" and offer.fix is not None and _applied(app, offer.fix) else None
 
 
-async def _applied(app: App[Any], fix: Fix) -> bool:
-    question = f"{fix.cause}\n\n{tr('Apply the fix and retry? This runs in your terminal:')}\n\n$ {fix.command}"
-    answers = [("no", tr("Do not run it")), ("run", tr("Run it and retry"))]
-    if await app.push_screen_wait(AskScreen(question, answers)) != "run":
-        return False
+def _applied(app: App[Any], fix: Fix) -> bool:
     with app.suspend():
         status = _run(fix)
     if status == 0:

@@ -37,7 +37,7 @@ class Measuring:
             partial(offers, self._journey, self._workspace, endpoint),
             partial(self._journey.benchmarks, self._workspace),
         )
-        return Answer(await self._show(BenchScreen(endpoint.title, calls, state.wanted, ask.error)))
+        return Answer(await self._show(BenchScreen(endpoint.title, calls, state.wanted, ask.error, state.report)))
 
     async def _measure(self, state: State, _ask: Ask) -> Answer:
         from wizard.bench.order import folder_of

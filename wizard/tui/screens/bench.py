@@ -69,6 +69,7 @@ class BenchScreen(StageScreen["Wanted | str"]):
         calls: The functions.
         wanted: The options that were used last.
         error: The error of the last benchmark, or of a report.
+        read: Folder of the report that was just open; empty if none was.
     """
 
     STAGE = 6
@@ -87,9 +88,11 @@ class BenchScreen(StageScreen["Wanted | str"]):
     ]
     view: reactive[BenchChoice] = reactive(BenchChoice(Wanted()))
 
-    def __init__(self, title: str, calls: BenchPort, wanted: Wanted | None, error: WizardError | None = None) -> None:
+    def __init__(
+        self, title: str, calls: BenchPort, wanted: Wanted | None, error: WizardError | None = None, read: str = ""
+    ) -> None:
         super().__init__()
-        self._title, self._calls = title, calls
+        self._title, self._calls, self._read = title, calls, read
         self.set_reactive(BenchScreen.view, BenchChoice(wanted or Wanted(), error=error))
 
     def compose(self) -> ComposeResult:
@@ -194,8 +197,14 @@ class BenchScreen(StageScreen["Wanted | str"]):
         offered = [each for each in view.rows if isinstance(each, Offer)]
         rows = [_row(title, texts.load_line(offer.load)) for title, offer in zip(titles, offered, strict=False)]
         rows += [_row(texts.report_kind(each.report), texts.report_line(each.report)) for each in view.reports]
-        picker.show(rows, min(picker.highlighted or 0, max(len(rows) - 1, 0)))
+        at = self._start() if picker.highlighted is None else picker.highlighted
+        picker.show(rows, min(at, max(len(rows) - 1, 0)))
         self.refresh_bindings()
+
+    def _start(self) -> int:
+        """The row of the report that was just open, else the first."""
+        rows = enumerate(self.view.rows)
+        return next((at for at, row in rows if isinstance(row, Opened) and str(row.folder) == self._read), 0)
 
 
 def long_question(outlook: Outlook) -> AskScreen:
