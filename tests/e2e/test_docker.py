@@ -36,6 +36,7 @@ from wizard.serve.care import Care
 from wizard.serve.keeper import Keeper
 from wizard.serve.status import status
 from wizard.serve.stop import stop
+from wizard.serve.symptoms import Symptoms
 
 IMAGE = "nvcr.io/nvidia/tritonserver:24.09-trtllm-python-py3"
 FAKE_MODEL = """
@@ -292,8 +293,9 @@ async def test_a_kept_server_is_restarted_from_the_image_that_it_had(
     last = recorded[-1]
     assert isinstance(last, Ready)
     moved(address)
+    seen = Symptoms(runtime.server, last.endpoint)
     try:
-        assert await Keeper(runtime.server, made, None, Care(0, ""))._restarted(last.endpoint) == ""
+        assert await Keeper(runtime.server, made, None, Care(0, ""))._restarted(last.endpoint, seen) == ""
         assert runs(address) == last.endpoint.image_id
         assert find.note(runtime.server) != last.endpoint
         assert (proof.proof(runtime.server)) == last.proof
