@@ -103,7 +103,9 @@ def test_missing_shards_are_named_as_tw_m08(tmp_path: Path) -> None:
     assert "download again" in error.todo
 
 
-@pytest.mark.parametrize("weight_map", [None, [], {}, {"a": 1}, {"a": "../x.safetensors"}, {"a": "/etc/passwd"}])
+@pytest.mark.parametrize(
+    "weight_map", [None, [], {}, {"a": 1}, {"a": "../x.safetensors"}, {"a": "/etc/passwd"}, {"a": "a." * 200}]
+)
 def test_an_index_that_names_no_files_beside_it(tmp_path: Path, weight_map: object) -> None:
     made = folder(tmp_path / "m", model__safetensors__index__json={"weight_map": weight_map})
     assert refusal(made).code == "TW-M07"

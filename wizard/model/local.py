@@ -286,12 +286,17 @@ def loaded_files(names: list[str]) -> list[str]:
     return [name for name in plain_files if not name.startswith(("adapter", "consolidated"))]
 
 
+def _is_file_name(name: str) -> bool:
+    """Whether Linux's file systems can have it (NAME_MAX of limits.h), in this folder."""
+    return Path(name).name == name and name.isprintable() and len(name.encode()) <= 255
+
+
 def _shards(index: Path) -> list[str]:
     """Shards in an index, all of which must exist."""
     shards = read_object(index, LARGEST_INDEX).get("weight_map")
     values = set(shards.values()) if isinstance(shards, dict) and _all_text(shards.values()) else set()
     names = sorted(values)
-    if not names or any(Path(name).name != name or not name.isprintable() for name in names):
+    if not names or not all(map(_is_file_name, names)):
         raise safetensors.damaged(index, tr("its weight_map is missing or invalid"))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
