@@ -7,39 +7,28 @@ group with a grandchild.
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import AsyncGenerator, Set
 from dataclasses import replace
 from pathlib import Path
 
+from tests.fixable import FakeUpToTheRun
 from tests.tui.fake_journey import FakeJourney
 from tests.tui.values import plan
-from wizard import journey
 from wizard.kernel.paths import Workspace
-from wizard.plan.plan import Command, Plan
-from wizard.run.events import Event
+from wizard.plan.plan import Command
 from wizard.tui.app import WizardApp
 
 WAITING = Command(("sh", "-c", "sleep 600 & echo it waits; wait"))
 
 
-class FakeUpToTheRun(FakeJourney):
-    def run(
-        self,
-        plan: Plan,
-        *,
-        redo: Set[str] = frozenset(),
-        skip: Set[str] = frozenset(),
-        leaving: threading.Event | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        return journey.run(plan, redo=redo, skip=skip, leaving=leaving)
+class FakeScreens(FakeUpToTheRun, FakeJourney):  # type: ignore[misc]
+    pass
 
 
 def main() -> int:
     workspace = Workspace(Path(sys.argv[1]))
     made = plan()
     made = replace(made, workspace=str(workspace.root), steps=(replace(made.steps[0], actions=(WAITING,)),))
-    return WizardApp(workspace, journey=FakeUpToTheRun(planned=made), answers={"model": "demo"}).run() or 0
+    return WizardApp(workspace, journey=FakeScreens(planned=made), answers={"model": "demo"}).run() or 0
 
 
 if __name__ == "__main__":
